@@ -1,0 +1,113 @@
+// Package driver is the contract between a task runner and what really runs a task. Implementations live in
+// client/drivers and each runs the conformance suite of client/drivertest. A task outlives the agent: everything that
+// is needed to find it again is in its Handle.
+package driver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Errors of the contract; a driver wraps them.
+var (
+	// ErrTaskNotFound: the driver knows no such task (any more).
+	ErrTaskNotFound = errors.New("task not found")
+	// ErrUnrecoverable: starting the task can never work, restart policy or not.
+	ErrUnrecoverable = errors.New("unrecoverable")
+)
+
+// Capabilities is what a driver can do.
+type Capabilities struct {
+	SendSignals bool
+	Exec        bool
+	// MustCreateNetwork etc. come with the drivers which need them.
+}
+
+// Health is one answer of a driver's fingerprint.
+type Health struct {
+	Detected    bool
+	Healthy     bool
+	Description string
+	Attributes  map[string]string // "driver.raw_exec": "1"
+}
+
+// TaskConfig is everything a driver needs to start a task.
+type TaskConfig struct {
+	ID           string // allocID/task/attempt: unique on the node
+	AllocID      string
+	JobID        string
+	Namespace    string
+	Group        string
+	Task         string
+	User         string
+	Env          map[string]string
+	Config       map[string]any // the task's config block, interpolated
+	Resources    *structs.AllocatedTaskResources
+	Ports        []structs.PortMapping
+	AllocDir     string // shared alloc dir on the host
+	TaskDir      string // the task's root on the host; its working directory
+	StdoutPath   string // FIFOs, opened read-write for the task
+	StderrPath   string
+	CgroupParent string
+	KillSignal   string // "" means SIGINT
+	MaxLogFiles  int
+	LogFileBytes int64
+}
+
+// Handle is what is kept on disk to find a running task again.
+type Handle struct {
+	Driver  string
+	TaskID  string
+	Version int
+	State   []byte // the driver's own, opaque to others
+}
+
+// ExitResult is how a task ended. Known is false when the exit code could not be learnt; it is then never reported
+// as success.
+type ExitResult struct {
+	ExitCode  int
+	Signal    int
+	OOMKilled bool
+	Known     bool
+	Err       error
+	At        time.Time
+}
+
+// Successful says whether the task is known to have ended with code 0.
+func (r *ExitResult) Successful() bool {
+	return r != nil && r.Known && r.ExitCode == 0 && r.Signal == 0 && r.Err == nil
+}
+
+// TaskStatus is a driver's view of one task.
+type TaskStatus struct {
+	ID        string
+	Running   bool
+	PIDs      []int
+	StartedAt time.Time
+	Exit      *ExitResult
+}
+
+// Driver runs tasks. All methods are safe for concurrent use. Start returns once the task runs; a driver must not
+// leave anything behind when Start fails. Stop asks with signal, waits up to timeout, then kills the whole process
+// tree; shortening a stop that is under way is a second Stop with a smaller timeout. Destroy forgets a task that has
+// ended, or kills it first when force.
+type Driver interface {
+	Name() string
+	Capabilities() Capabilities
+	Fingerprint(ctx context.Context) Health
+	// Validate checks a task's config block before anything is started; all faults at once.
+	Validate(config map[string]any) error
+	Start(ctx context.Context, cfg *TaskConfig) (*Handle, error)
+	// Recover takes a task over that was started by an earlier agent. ErrTaskNotFound when it is gone without trace.
+	Recover(ctx context.Context, h *Handle) error
+	// Wait blocks until the task has ended or ctx is done.
+	Wait(ctx context.Context, taskID string) (*ExitResult, error)
+	Stop(ctx context.Context, taskID, signal string, timeout time.Duration) error
+	Signal(ctx context.Context, taskID, signal string) error
+	Destroy(ctx context.Context, taskID string, force bool) error
+	Inspect(ctx context.Context, taskID string) (*TaskStatus, error)
+	Stats(ctx context.Context, taskID string) (*structs.TaskResourceUsage, error)
+}

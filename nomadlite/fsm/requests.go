@@ -1,0 +1,224 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Kind numbers a raft command. Numbers are written to disk: never reuse or renumber one.
+type Kind uint8
+
+// The commands. Each carries the request type of the same name.
+const (
+	KindJobRegister        Kind = 1
+	KindJobDeregister      Kind = 2
+	KindEvalUpdate         Kind = 3
+	KindEvalDelete         Kind = 4
+	KindPlanApply          Kind = 5
+	KindNodeRegister       Kind = 6
+	KindNodeStatus         Kind = 7
+	KindNodeDeregister     Kind = 8
+	KindNodeEligibility    Kind = 9
+	KindNodeDrain          Kind = 10
+	KindAllocObserve       Kind = 11
+	KindAllocTransition    Kind = 12
+	KindReap               Kind = 13
+	KindKeyringUpsert      Kind = 14
+	KindKeyringDelete      Kind = 15
+	KindNodePoolUpsert     Kind = 16
+	KindNodePoolDelete     Kind = 17
+	KindNamespaceUpsert    Kind = 18
+	KindNamespaceDelete    Kind = 19
+	KindSchedulerConfig    Kind = 20
+	KindClusterMeta        Kind = 21
+	KindJobStability       Kind = 22
+	KindJobVersionTag      Kind = 23
+	KindReconcileSummaries Kind = 24
+	KindNodeEvents         Kind = 25
+	KindDeploymentStatus   Kind = 26
+)
+
+// JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.
+// It clears NoShutdownDelay and KillTimeout transitions of the job's live allocations that stay desired run.
+type JobRegister struct {
+	Job        *structs.Job
+	Submission *structs.JobSubmission
+	// EnforceIndex refuses the write with structs.CodeConflict unless the stored JobModifyIndex equals JobModifyIndex
+	// (0: the job must not exist).
+	EnforceIndex   bool
+	JobModifyIndex uint64
+	PreserveCounts bool
+	Eval           *structs.Evaluation // may be nil (periodic, parameterized)
+	Now            int64               // unix nanoseconds
+}
+
+// JobDeregister stops a job, or purges it, stores its evaluation and sets the transitions on exactly the job's live
+// allocations, all in one entry.
+type JobDeregister struct {
+	Namespace       string
+	JobID           string
+	Purge           bool
+	NoShutdownDelay bool
+	KillTimeout     *time.Duration
+	Eval            *structs.Evaluation
+	Now             int64
+}
+
+// EvalUpdate upserts evaluations.
+type EvalUpdate struct {
+	Evals []*structs.Evaluation
+	Now   int64
+}
+
+// EvalDelete deletes evaluations by id.
+type EvalDelete struct {
+	IDs []string
+}
+
+// PlanApply commits up to 64 verified plans in one entry. Plans hold only what fits.
+type PlanApply struct {
+	Plans []*structs.Plan
+	// Evals are follow-up evaluations that belong with the plans (preempted jobs).
+	Evals []*structs.Evaluation
+	Now   int64
+}
+
+// NodeRegister upserts what a node says of itself; server-owned fields are kept. Evals come from the caller.
+type NodeRegister struct {
+	Node  *structs.Node
+	Evals []*structs.Evaluation
+	Now   int64
+}
+
+// NodeStatus changes the status of nodes, in a batch, with the conditions of the allocations on them.
+type NodeStatus struct {
+	Updates []NodeStatusUpdate
+	Evals   []*structs.Evaluation
+	Now     int64
+}
+
+// NodeStatusUpdate is one node's new status.
+type NodeStatusUpdate struct {
+	NodeID string
+	Status string
+	Event  *structs.NodeEvent
+	// Conditions by allocation id; those not named keep theirs.
+	Conditions map[string]structs.Condition
+}
+
+// NodeDeregister removes nodes and marks what ran there lost.
+type NodeDeregister struct {
+	NodeIDs []string
+	Reason  string
+	Evals   []*structs.Evaluation
+	Now     int64
+}
+
+// NodeEligibility sets a node's scheduling eligibility.
+type NodeEligibility struct {
+	NodeID      string
+	Eligibility string
+	Event       *structs.NodeEvent
+	Evals       []*structs.Evaluation
+	Now         int64
+}
+
+// NodeDrain sets or clears (Strategy nil) a node's drain.
+type NodeDrain struct {
+	NodeID       string
+	Strategy     *structs.DrainStrategy
+	MarkEligible bool
+	Meta         map[string]string
+	Event        *structs.NodeEvent
+	Evals        []*structs.Evaluation
+	Now          int64
+}
+
+// AllocObserve folds the observations of many nodes into one entry.
+type AllocObserve struct {
+	Observations []*structs.AllocObservation
+	Evals        []*structs.Evaluation
+	Now          int64
+}
+
+// AllocTransition merges desired transitions into allocations, with the evaluations that act on them.
+type AllocTransition struct {
+	Transitions map[string]*structs.DesiredTransition
+	Evals       []*structs.Evaluation
+	Now         int64
+}
+
+// Reap deletes what garbage collection found: rows of several tables in one entry.
+type Reap struct {
+	Evals       []string
+	Allocs      []string
+	Deployments []string
+	Jobs        []structs.NamespacedID
+	Nodes       []string
+	Reason      string
+	Now         int64
+}
+
+// KeyringUpsert stores a root key's metadata and its wrapped material.
+type KeyringUpsert struct {
+	Key *structs.RootKey
+	Now int64
+}
+
+// KeyringDelete removes a root key.
+type KeyringDelete struct{ KeyID string }
+
+// NodePoolUpsert stores node pools.
+type NodePoolUpsert struct{ Pools []*structs.NodePool }
+
+// NodePoolDelete removes node pools.
+type NodePoolDelete struct{ Names []string }
+
+// NamespaceUpsert stores namespaces.
+type NamespaceUpsert struct{ Namespaces []*structs.Namespace }
+
+// NamespaceDelete removes namespaces.
+type NamespaceDelete struct{ Names []string }
+
+// SchedulerConfig stores the scheduler's configuration; CAS when Config.ModifyIndex must match.
+type SchedulerConfig struct {
+	Config *structs.SchedulerConfiguration
+	CAS    bool
+}
+
+// ClusterMeta stores the cluster's id, once.
+type ClusterMeta struct {
+	ClusterID string
+	Now       int64
+}
+
+// JobStability marks a version stable or not.
+type JobStability struct {
+	Namespace, JobID string
+	Version          uint64
+	Stable           bool
+}
+
+// JobVersionTag tags a version (Tag nil: removes the tag Name).
+type JobVersionTag struct {
+	Namespace, JobID string
+	Name             string
+	Version          uint64
+	Tag              *structs.JobVersionTag
+}
+
+// ReconcileSummaries recomputes all job summaries from the allocations.
+type ReconcileSummaries struct{}
+
+// NodeEvents appends events to nodes, by node id.
+type NodeEvents struct {
+	Events map[string][]*structs.NodeEvent
+}
+
+// DeploymentStatus changes a deployment's status, optionally with an evaluation.
+type DeploymentStatus struct {
+	Update *structs.DeploymentStatusUpdate
+	Eval   *structs.Evaluation
+	Now    int64
+}

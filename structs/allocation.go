@@ -1,0 +1,160 @@
+package structs
+
+import "time"
+
+// Allocation is one placement of a task group on a node. Three facts have three owners: DesiredStatus and
+// DesiredTransition belong to the servers, ObservedStatus and TaskStates to the node that runs it, Condition to
+// the cluster's inference about what it cannot hear. ClientStatus is always the value of DeriveClientStatus;
+// nothing else assigns it.
+//
+// In the state store Job points at the immutable specification row (Namespace, JobID, JobModifyIndex), shared by
+// all allocations of that specification; it is never written to raft with the allocation.
+type Allocation struct {
+	ID                    string
+	Namespace             string
+	EvalID                string
+	Name                  string
+	NodeID                string
+	NodeName              string
+	JobID                 string
+	Job                   *Job `cbor:"-"`
+	TaskGroup             string
+	Resources             *Resources
+	TaskResources         map[string]*Resources
+	AllocatedResources    *AllocatedResources
+	Services              map[string]string
+	Metrics               *AllocationMetric
+	DesiredStatus         string
+	DesiredDescription    string
+	DesiredTransition     DesiredTransition
+	ClientStatus          string
+	ClientDescription     string
+	TaskStates            map[string]*TaskState
+	DeploymentID          string
+	DeploymentStatus      *AllocDeploymentStatus
+	FollowupEvalID        string
+	PreviousAllocation    string
+	NextAllocation        string
+	RescheduleTracker     *RescheduleTracker
+	NetworkStatus         *AllocNetworkStatus
+	PreemptedAllocations  []string
+	PreemptedByAllocation string
+	CreateIndex           uint64
+	ModifyIndex           uint64
+	AllocModifyIndex      uint64
+	CreateTime            int64
+	ModifyTime            int64
+
+	// ObservedStatus is what the node last reported: pending, running, complete or failed.
+	ObservedStatus string
+	// Condition is the cluster's inference about an allocation it may not hear.
+	Condition Condition
+	// JobVersion and JobModifyIndex name the specification row which the allocation runs.
+	JobVersion     uint64 `json:"-" cbor:"JobVersion"`
+	JobModifyIndex uint64 `json:"-" cbor:"JobModifyIndex"`
+}
+
+// Condition says what the cluster infers about an allocation beyond what its node reported.
+type Condition struct {
+	Status string    // ok (or empty), away, unknown, lost
+	Since  time.Time `json:",omitzero"`
+	Until  time.Time `json:",omitzero"` // when an away node is expected back
+	Reason string    `json:",omitempty"`
+}
+
+// AllocationListStub is documented with the public API.
+type AllocationListStub struct {
+	ID                    string
+	EvalID                string
+	Name                  string
+	Namespace             string
+	NodeID                string
+	NodeName              string
+	JobID                 string
+	JobType               string
+	JobVersion            uint64
+	TaskGroup             string
+	AllocatedResources    *AllocatedResources `json:",omitempty"`
+	DesiredStatus         string
+	DesiredDescription    string
+	ClientStatus          string
+	ClientDescription     string
+	TaskStates            map[string]*TaskState
+	DeploymentStatus      *AllocDeploymentStatus
+	FollowupEvalID        string
+	NextAllocation        string
+	RescheduleTracker     *RescheduleTracker
+	PreemptedAllocations  []string
+	PreemptedByAllocation string
+	CreateIndex           uint64
+	ModifyIndex           uint64
+	CreateTime            int64
+	ModifyTime            int64
+}
+
+// DesiredTransition is documented with the public API.
+type DesiredTransition struct {
+	Migrate                 *bool
+	Reschedule              *bool
+	ForceReschedule         *bool
+	NoShutdownDelay         *bool
+	MigrateDisablePlacement *bool
+	// KillTimeout shortens the time between kill_signal and SIGKILL for this stop alone.
+	KillTimeout *time.Duration `json:",omitempty"`
+}
+
+// AllocDeploymentStatus is documented with the public API.
+type AllocDeploymentStatus struct {
+	Healthy     *bool
+	Timestamp   time.Time
+	Canary      bool
+	ModifyIndex uint64
+}
+
+// AllocNetworkStatus is documented with the public API.
+type AllocNetworkStatus struct {
+	InterfaceName string
+	Address       string
+	AddressIPv6   string
+	DNS           *DNSConfig
+}
+
+// RescheduleTracker is documented with the public API.
+type RescheduleTracker struct {
+	Events         []*RescheduleEvent
+	LastReschedule string
+}
+
+// RescheduleEvent is documented with the public API.
+type RescheduleEvent struct {
+	RescheduleTime int64
+	PrevAllocID    string
+	PrevNodeID     string
+}
+
+// AllocStopResponse is documented with the public API.
+type AllocStopResponse struct {
+	EvalID string
+}
+
+// AllocFileInfo is documented with the public API.
+type AllocFileInfo struct {
+	Name        string
+	IsDir       bool
+	Size        int64
+	FileMode    string
+	ModTime     time.Time
+	ContentType string
+}
+
+// AllocSignalRequest is documented with the public API.
+type AllocSignalRequest struct {
+	Task   string
+	Signal string
+}
+
+// AllocationRestartRequest is documented with the public API.
+type AllocationRestartRequest struct {
+	TaskName string
+	AllTasks bool
+}

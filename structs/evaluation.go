@@ -1,0 +1,84 @@
+package structs
+
+import "time"
+
+// Evaluation is documented with the public API.
+type Evaluation struct {
+	ID                      string
+	Priority                int
+	Type                    string
+	TriggeredBy             string
+	Namespace               string
+	JobID                   string
+	JobModifyIndex          uint64
+	NodeID                  string
+	NodeModifyIndex         uint64
+	DeploymentID            string
+	Status                  string
+	StatusDescription       string
+	Wait                    time.Duration
+	WaitUntil               time.Time
+	NextEval                string
+	PreviousEval            string
+	BlockedEval             string
+	RelatedEvals            []*EvaluationStub
+	FailedTGAllocs          map[string]*AllocationMetric
+	PlanAnnotations         *PlanAnnotations
+	ClassEligibility        map[string]bool
+	EscapedComputedClass    bool
+	QuotaLimitReached       string
+	MissingNonNodeResources []string
+	AnnotatePlan            bool
+	QueuedAllocations       map[string]int
+	SnapshotIndex           uint64
+	CreateIndex             uint64
+	ModifyIndex             uint64
+	CreateTime              int64
+	ModifyTime              int64
+
+	// NoShutdownDelay rides along for the plan, which stamps it on exactly the allocations that it stops.
+	NoShutdownDelay bool `json:"-" cbor:"NoShutdownDelay"`
+}
+
+// EvaluationStub is documented with the public API.
+type EvaluationStub struct {
+	ID                string
+	Priority          int
+	Type              string
+	TriggeredBy       string
+	Namespace         string
+	JobID             string
+	NodeID            string
+	DeploymentID      string
+	Status            string
+	StatusDescription string
+	WaitUntil         time.Time
+	NextEval          string
+	PreviousEval      string
+	BlockedEval       string
+	CreateIndex       uint64
+	ModifyIndex       uint64
+	CreateTime        int64
+	ModifyTime        int64
+}
+
+// EvalDeleteRequest is documented with the public API.
+type EvalDeleteRequest struct {
+	EvalIDs []string
+	Filter  string
+}
+
+// EvalDeleteResponse is documented with the public API.
+type EvalDeleteResponse struct {
+	Count int
+}
+
+// EvalCountResponse is documented with the public API.
+type EvalCountResponse struct {
+	Count int
+}
+
+// EvalOptions is documented with the public API.
+type EvalOptions struct {
+	ForceReschedule bool
+}

@@ -1,0 +1,68 @@
+package structs
+
+// ScalingPolicy is documented with the public API.
+type ScalingPolicy struct {
+	Min         *int64         `hcl:"min,optional"`
+	Max         *int64         `hcl:"max,optional"`
+	Policy      map[string]any `hcl:"policy,block"`
+	Enabled     *bool          `hcl:"enabled,optional"`
+	Type        string         `hcl:"type,optional"`
+	ID          string
+	Namespace   string
+	Target      map[string]string
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// ScalingPolicyListStub is documented with the public API.
+type ScalingPolicyListStub struct {
+	ID          string
+	Enabled     bool
+	Type        string
+	Target      map[string]string
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// ScalingEvent is documented with the public API.
+type ScalingEvent struct {
+	Count         *int64
+	PreviousCount int64
+	Error         bool
+	Message       string
+	Meta          map[string]any
+	EvalID        *string
+	Time          uint64
+	CreateIndex   uint64
+}
+
+// JobScaleStatusResponse is documented with the public API.
+type JobScaleStatusResponse struct {
+	JobID          string
+	Namespace      string
+	JobCreateIndex uint64
+	JobModifyIndex uint64
+	JobStopped     bool
+	TaskGroups     map[string]TaskGroupScaleStatus
+}
+
+// TaskGroupScaleStatus is documented with the public API.
+type TaskGroupScaleStatus struct {
+	Desired   int
+	Placed    int
+	Running   int
+	Healthy   int
+	Unhealthy int
+	Events    []ScalingEvent
+}
+
+// ScalingRequest is documented with the public API.
+type ScalingRequest struct {
+	Count          *int64
+	Target         map[string]string
+	Message        string
+	Error          bool
+	Meta           map[string]any
+	PolicyOverride bool
+	JobModifyIndex uint64
+}
