@@ -74,11 +74,15 @@ func Errorf(code Code, format string, args ...any) error {
 	return &CodedError{Code: code, Text: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// ErrorCode finds the code of err, CodeInternal when it carries none.
+// ErrorCode finds the code of err: the code it carries, CodeValidation for the faults of an object, else CodeInternal.
 func ErrorCode(err error) Code {
 	var coded *CodedError
 	if errors.As(err, &coded) {
 		return coded.Code
+	}
+	var faults Errors
+	if errors.As(err, &faults) {
+		return CodeValidation
 	}
 	return CodeInternal
 }
