@@ -1,6 +1,3 @@
-// Package driver is the contract between a task runner and what really runs a task. Implementations live in
-// client/drivers and each runs the conformance suite of client/drivertest. A task outlives the agent: everything that
-// is needed to find it again is in its Handle.
 package driver
 
 import (
@@ -49,13 +46,19 @@ type TaskConfig struct {
 	Ports        []structs.PortMapping
 	AllocDir     string // shared alloc dir on the host
 	TaskDir      string // the task's root on the host; its working directory
-	StdoutPath   string // FIFOs, opened read-write for the task
+	// StdoutPath and StderrPath are the FIFOs (logs.FIFOPath) which the driver makes and opens read-write for the
+	// task; the rotated files lie beside them. Empty paths, or LogsDisabled, mean /dev/null.
+	StdoutPath   string
 	StderrPath   string
-	CgroupParent string
+	LogsDisabled bool
+	CgroupParent string // relative to the unified hierarchy; "" means DefaultCgroupParent
 	KillSignal   string // "" means SIGINT
-	MaxLogFiles  int
-	LogFileBytes int64
+	MaxLogFiles  int    // 0 means 10
+	LogFileBytes int64  // 0 means 10 MiB
 }
+
+// DefaultCgroupParent is the cgroup below which tasks get theirs.
+const DefaultCgroupParent = "nomad.slice"
 
 // Handle is what is kept on disk to find a running task again.
 type Handle struct {
