@@ -22,7 +22,8 @@ const (
 // Callers is the set of those who may call a route.
 type Callers uint8
 
-// Public is the HTTP port, NodeSession an authenticated node, ServerSession an authenticated server.
+// Public is the HTTP port, NodeSession an authenticated node, ServerSession an authenticated server. A public route is
+// open to the other two as well.
 const (
 	Public Callers = 1 << iota
 	NodeSession
@@ -34,7 +35,8 @@ type Identity struct {
 	Kind   Callers
 	NodeID string // of a node session
 	Server string // raft id of a server session
-	Hops   int
+	Addr   string // host:port of the first sender, as far as it is known
+	Hops   int    // how often the request was forwarded
 }
 
 // Request is one call of a route.
@@ -60,6 +62,10 @@ type Route struct {
 	// NodeOf finds the node which serves the request (ServedBy Node); it may look at state.
 	NodeOf func(r *Request) (nodeID string, err error)
 	Handle Handler
+	// MaxBody bounds the request's body in bytes: 0 is the mux's limit, negative is none.
+	MaxBody int64
+	// Stream marks answers which are never compressed, such as followed logs and events.
+	Stream bool
 }
 
 // Forwarder takes a request to the process which serves it. It streams both bodies, passes upgrades through, never
