@@ -33,19 +33,19 @@ type Health struct {
 
 // TaskConfig is everything a driver needs to start a task.
 type TaskConfig struct {
-	ID           string // allocID/task/attempt: unique on the node
-	AllocID      string
-	JobID        string
-	Namespace    string
-	Group        string
-	Task         string
-	User         string
-	Env          map[string]string
-	Config       map[string]any // the task's config block, interpolated
-	Resources    *structs.AllocatedTaskResources
-	Ports        []structs.PortMapping
-	AllocDir     string // shared alloc dir on the host
-	TaskDir      string // the task's root on the host; its working directory
+	ID        string // allocID/task/attempt: unique on the node
+	AllocID   string
+	JobID     string
+	Namespace string
+	Group     string
+	Task      string
+	User      string
+	Env       map[string]string
+	Config    map[string]any // the task's config block, interpolated
+	Resources *structs.AllocatedTaskResources
+	Ports     []structs.PortMapping
+	AllocDir  string // shared alloc dir on the host
+	TaskDir   string // the task's root on the host; its working directory
 	// StdoutPath and StderrPath are the FIFOs (logs.FIFOPath) which the driver makes and opens read-write for the
 	// task; the rotated files lie beside them. Empty paths, or LogsDisabled, mean /dev/null.
 	StdoutPath   string
