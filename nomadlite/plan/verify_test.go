@@ -1,0 +1,243 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// cluster is a State made by hand.
+type cluster struct {
+	index  uint64
+	jobs   map[string]*structs.Job
+	nodes  map[string]*structs.Node
+	allocs map[string]*structs.Allocation
+}
+
+func (c *cluster) Index() uint64                       { return c.index }
+func (c *cluster) Job(_, id string) *structs.Job       { return c.jobs[id] }
+func (c *cluster) Node(id string) *structs.Node        { return c.nodes[id] }
+func (c *cluster) Alloc(id string) *structs.Allocation { return c.allocs[id] }
+func (c *cluster) AllocsByNode(id string) (out []*structs.Allocation) {
+	for _, a := range c.allocs {
+		if a.NodeID == id {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func newCluster(nodes ...string) *cluster {
+	c := &cluster{index: 100, jobs: map[string]*structs.Job{"web": {JobModifyIndex: 10}},
+		nodes: map[string]*structs.Node{}, allocs: map[string]*structs.Allocation{}}
+	for _, id := range nodes {
+		n := &structs.Node{ID: id, Status: structs.NodeStatusReady, SchedulingEligibility: structs.NodeEligible,
+			NodeResources: &structs.NodeResources{Cpu: structs.NodeCpuResources{CpuShares: 1000},
+				Memory: structs.NodeMemoryResources{MemoryMB: 1000}, Disk: structs.NodeDiskResources{DiskMB: 1000}},
+			ReservedResources: &structs.NodeReservedResources{
+				Networks: structs.NodeReservedNetworkResources{ReservedHostPorts: "22"}}}
+		c.nodes[id] = n
+	}
+	return c
+}
+
+// alloc makes an allocation of 100 MHz times size with ports.
+func alloc(id, node string, size int, ports ...int) *structs.Allocation {
+	a := &structs.Allocation{ID: id, NodeID: node, JobID: "web", Namespace: "default",
+		DesiredStatus: structs.AllocDesiredStatusRun, ClientStatus: structs.AllocClientStatusPending,
+		AllocatedResources: &structs.AllocatedResources{Tasks: map[string]*structs.AllocatedTaskResources{"t": {
+			Cpu:    structs.AllocatedCpuResources{CpuShares: int64(size) * 100},
+			Memory: structs.AllocatedMemoryResources{MemoryMB: 10}}}}}
+	for _, p := range ports {
+		a.AllocatedResources.Shared.Ports = append(a.AllocatedResources.Shared.Ports, structs.PortMapping{Value: p})
+	}
+	return a
+}
+
+func planOf(allocs ...*structs.Allocation) *structs.Plan {
+	p := &structs.Plan{Namespace: "default", JobID: "web", JobModifyIndex: 10, SnapshotIndex: 100,
+		Places: map[string][]*structs.Allocation{}, Stops: map[string][]*structs.AllocStop{}}
+	for _, a := range allocs {
+		p.Places[a.NodeID] = append(p.Places[a.NodeID], a)
+	}
+	return p
+}
+
+func stop(p *structs.Plan, a *structs.Allocation) *structs.Plan {
+	p.Stops[a.NodeID] = append(p.Stops[a.NodeID], &structs.AllocStop{ID: a.ID, DesiredStatus: structs.AllocDesiredStatusStop})
+	return p
+}
+
+func replacing(a *structs.Allocation, old string) *structs.Allocation {
+	a.PreviousAllocation = old
+	return a
+}
+
+func TestVerify(t *testing.T) {
+	old := alloc("old", "n1", 6, 8080)
+	for _, tc := range []struct {
+		name     string
+		change   func(c *cluster)
+		flight   []*structs.Plan
+		plan     *structs.Plan
+		rejected []string
+		stale    bool
+		kept     int // allocations placed
+		stops    int
+	}{
+		{name: "fits", plan: planOf(alloc("a", "n1", 5), alloc("b", "n2", 10)), kept: 2},
+		{name: "one node too small: the other is kept", plan: planOf(alloc("a", "n1", 11), alloc("b", "n2", 10)),
+			rejected: []string{"n1"}, kept: 1},
+		{name: "all at once: nothing is kept", kept: 0, rejected: []string{"n1"},
+			plan: func() *structs.Plan {
+				p := stop(planOf(alloc("a", "n1", 11), alloc("b", "n2", 10)), alloc("x", "n2", 1))
+				p.AllAtOnce = true
+				return p
+			}()},
+		{name: "node gone", plan: planOf(alloc("a", "n9", 1)), rejected: []string{"n9"}},
+		{name: "node draining", change: func(c *cluster) { c.nodes["n1"].DrainStrategy = &structs.DrainStrategy{} },
+			plan: planOf(alloc("a", "n1", 1)), rejected: []string{"n1"}},
+		{name: "node ineligible", change: func(c *cluster) { c.nodes["n1"].SchedulingEligibility = structs.NodeIneligible },
+			plan: planOf(alloc("a", "n1", 1)), rejected: []string{"n1"}},
+		{name: "update in place on an ineligible node", plan: planOf(alloc("old", "n1", 7)), kept: 1,
+			change: func(c *cluster) {
+				c.allocs["old"] = old
+				c.nodes["n1"].SchedulingEligibility = structs.NodeIneligible
+			}},
+		{name: "update in place on a node that is down", plan: planOf(alloc("old", "n1", 7)), rejected: []string{"n1"},
+			change: func(c *cluster) { c.allocs["old"] = old; c.nodes["n1"].Status = structs.NodeStatusDown }},
+		{name: "port reserved for the host", plan: planOf(alloc("a", "n1", 1, 22)), rejected: []string{"n1"}},
+		{name: "port taken", change: func(c *cluster) { c.allocs["old"] = old }, plan: planOf(alloc("a", "n1", 1, 8080)),
+			rejected: []string{"n1"}},
+		{name: "port twice in one plan", plan: planOf(alloc("a", "n1", 1, 80), alloc("b", "n1", 1, 80)), rejected: []string{"n1"}},
+		{name: "port of one that was lost", plan: planOf(alloc("a", "n1", 1, 8080)), kept: 1, change: func(c *cluster) {
+			lost := *old
+			lost.ClientStatus = structs.AllocClientStatusLost
+			c.allocs["old"] = &lost
+		}},
+		{name: "what stops still holds its resources", change: func(c *cluster) { c.allocs["old"] = old },
+			plan: stop(planOf(alloc("a", "n1", 5)), old), rejected: []string{"n1"}, stops: 1},
+		{name: "except toward its replacement", change: func(c *cluster) { c.allocs["old"] = old },
+			plan: stop(planOf(replacing(alloc("a", "n1", 9, 8080), "old")), old), kept: 1, stops: 1},
+		{name: "the larger of both counts", change: func(c *cluster) { c.allocs["old"] = old },
+			plan:     stop(planOf(replacing(alloc("a", "n1", 1, 8080), "old"), alloc("b", "n1", 5)), old),
+			rejected: []string{"n1"}},
+		{name: "two do not replace one", change: func(c *cluster) { c.allocs["old"] = old },
+			plan:     stop(planOf(replacing(alloc("a", "n1", 1), "old"), replacing(alloc("b", "n1", 1), "old")), old),
+			rejected: []string{"n1"}},
+		{name: "previous allocation that does not stop is no room", change: func(c *cluster) { c.allocs["old"] = old },
+			plan: planOf(replacing(alloc("a", "n1", 5), "old")), rejected: []string{"n1"}},
+		{name: "no stop without its replacement", change: func(c *cluster) { c.allocs["old"] = old },
+			plan: stop(planOf(replacing(alloc("a", "n2", 11), "old")), old), rejected: []string{"n2"}},
+		{name: "preempted ones make room", change: func(c *cluster) { c.allocs["old"] = old }, kept: 1, plan: func() *structs.Plan {
+			a := alloc("a", "n1", 9)
+			a.PreemptedAllocations = []string{"old"}
+			p := planOf(a)
+			p.Preemptions = map[string][]*structs.AllocStop{"n1": {{ID: "old", DesiredStatus: structs.AllocDesiredStatusEvict}}}
+			return p
+		}()},
+		{name: "plans in flight count", flight: []*structs.Plan{planOf(alloc("f", "n1", 6, 80))},
+			plan: planOf(alloc("a", "n1", 5), alloc("b", "n2", 1)), rejected: []string{"n1"}, kept: 1},
+		{name: "a plan in flight that has landed counts once", flight: []*structs.Plan{planOf(old)},
+			change: func(c *cluster) { c.allocs["old"] = old }, plan: planOf(alloc("a", "n1", 4)), kept: 1},
+		{name: "job gone", change: func(c *cluster) { delete(c.jobs, "web") }, plan: planOf(alloc("a", "n1", 1)), stale: true},
+		{name: "job stopped", change: func(c *cluster) { c.jobs["web"].Stop = true }, plan: planOf(alloc("a", "n1", 1)), stale: true},
+		{name: "job changed since", change: func(c *cluster) { c.jobs["web"].JobModifyIndex = 101 },
+			plan: planOf(alloc("a", "n1", 1)), stale: true},
+		{name: "stops need no job", change: func(c *cluster) { delete(c.jobs, "web") }, plan: stop(planOf(), old), stops: 1},
+		{name: "too many allocations", change: func(c *cluster) { c.nodes["n1"].NodeMaxAllocs = 1 },
+			plan: planOf(alloc("a", "n1", 1), alloc("b", "n1", 1)), rejected: []string{"n1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster("n1", "n2")
+			if tc.change != nil {
+				tc.change(c)
+			}
+			v := Verify(c, &Overlay{plans: tc.flight}, tc.plan)
+			var rejected []string
+			for id := range v.Rejected {
+				rejected = append(rejected, id)
+			}
+			slices.Sort(rejected)
+			kept, stops := 0, 0
+			for _, list := range v.Plan.Places {
+				kept += len(list)
+			}
+			for _, list := range v.Plan.Stops {
+				stops += len(list)
+			}
+			if !slices.Equal(rejected, tc.rejected) || kept != tc.kept || stops != tc.stops || (v.Stale != "") != tc.stale {
+				t.Fatalf("rejected %v kept %d stops %d stale %q", v.Rejected, kept, stops, v.Stale)
+			}
+		})
+	}
+}
+
+// TestVerifyNeverOvercommits submits plans at random, some in flight, some landed, and checks after each landing that
+// no node holds more than it has and no port is held twice.
+func TestVerifyNeverOvercommits(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCluster("n1", "n2")
+		var flight []*structs.Plan
+		made := 0
+		rt.Repeat(map[string]func(*rapid.T){
+			"plan": func(rt *rapid.T) {
+				var allocs []*structs.Allocation
+				for range rapid.IntRange(1, 4).Draw(rt, "allocs") {
+					made++
+					node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
+					allocs = append(allocs, alloc(fmt.Sprint("a", made), node, rapid.IntRange(1, 6).Draw(rt, "size"),
+						rapid.IntRange(79, 84).Draw(rt, "port")))
+				}
+				v := Verify(c, &Overlay{plans: flight}, planOf(allocs...))
+				flight = append(flight, v.Plan)
+			},
+			"land": func(rt *rapid.T) {
+				if len(flight) == 0 {
+					return
+				}
+				for _, list := range flight[0].Places {
+					for _, a := range list {
+						c.allocs[a.ID] = a
+					}
+				}
+				flight = flight[1:]
+			},
+			"end": func(rt *rapid.T) {
+				for id, a := range c.allocs {
+					if rapid.Bool().Draw(rt, "ends") {
+						done := *a
+						done.ClientStatus = structs.AllocClientStatusComplete
+						c.allocs[id] = &done
+					}
+				}
+			},
+			"": func(rt *rapid.T) {
+				cpu, ports := map[string]int64{}, map[string]string{}
+				for _, a := range c.allocs {
+					if !a.HoldsResources() {
+						continue
+					}
+					r := a.AllocatedResources.Comparable()
+					cpu[a.NodeID] += r.CPU
+					for _, p := range r.Ports {
+						key := fmt.Sprint(a.NodeID, ":", p)
+						if other := ports[key]; other != "" {
+							rt.Fatalf("port %s held by %s and %s", key, other, a.ID)
+						}
+						ports[key] = a.ID
+					}
+				}
+				for node, sum := range cpu {
+					if sum > 1000 {
+						rt.Fatalf("%s holds %d MHz", node, sum)
+					}
+				}
+			},
+		})
+	})
+}
