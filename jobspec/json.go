@@ -1,0 +1,71 @@
+package jobspec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// IsJSON says whether body is a JSON object rather than HCL.
+func IsJSON(body []byte) bool {
+	trimmed := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == '{'
+}
+
+// parseJSON reads a job in the API's form, bare or as {"Job": {...}}.
+func parseJSON(cfg Config) (*Result, error) {
+	var wrapped struct{ Job json.RawMessage }
+	file := &hcl.File{Bytes: cfg.Body}
+	files := map[string]*hcl.File{cfg.Path: file}
+	fail := func(err error) error {
+		return &Error{Files: files, Diags: hcl.Diagnostics{jsonFault(cfg, err)}}
+	}
+	if err := json.Unmarshal(cfg.Body, &wrapped); err != nil {
+		return nil, fail(err)
+	}
+	body := cfg.Body
+	if len(wrapped.Job) > 0 && !bytes.Equal(wrapped.Job, []byte("null")) {
+		body = wrapped.Job
+	}
+	job := &structs.Job{}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if err := dec.Decode(job); err != nil {
+		return nil, fail(err)
+	}
+	if job.ID == nil && job.Name == nil && len(job.TaskGroups) == 0 {
+		return nil, fail(errors.New(`the object is no job: it needs at least "ID" and "TaskGroups"`))
+	}
+	job.ExactNumbers()
+	return &Result{Job: job, Files: files}, nil
+}
+
+// jsonFault gives a JSON error its position.
+func jsonFault(cfg Config, err error) *hcl.Diagnostic {
+	offset := int64(-1)
+	text := err.Error()
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &mismatch):
+		text = fmt.Sprintf("%s needs %s, not a JSON %s", mismatch.Field, mismatch.Type, mismatch.Value)
+		if mismatch.Type == durationType {
+			text += " (durations are numbers of nanoseconds)"
+		}
+	}
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid JSON job", Detail: text + "."}
+	if offset >= 0 && int(offset) <= len(cfg.Body) {
+		before := cfg.Body[:offset]
+		line := bytes.Count(before, []byte("\n")) + 1
+		pos := hcl.Pos{Line: line, Column: max(len(before)-bytes.LastIndexByte(before, '\n')-1, 1), Byte: int(offset)}
+		d.Subject = &hcl.Range{Filename: cfg.Path, Start: pos, End: pos}
+	}
+	return d
+}
