@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+func TestParseHCLAndJSONGiveTheSame(t *testing.T) {
+	inHCL := `
+region = "north"
+ports { http = 1234 }
+client {
+  enabled = true
+  meta { rack = "r1" }
+  options = { "driver.raw_exec.enable" = "1" }
+  host_volume "data" { path = "/srv" }
+}
+server {
+  enabled          = true
+  bootstrap_expect = 3
+  server_join { retry_join = ["a:4647", "b"] }
+}
+plugin "raw_exec" {
+  config {
+    enabled = true
+    nested { depth = 2 }
+  }
+}
+consul { address = "127.0.0.1:8500" }
+`
+	inJSON := `{"region": "north", "ports": {"http": 1234},
+ "client": {"enabled": true, "meta": {"rack": "r1"}, "options": {"driver.raw_exec.enable": "1"},
+            "host_volume": {"data": {"path": "/srv"}}},
+ "server": {"enabled": true, "bootstrap_expect": 3, "server_join": {"retry_join": ["a:4647", "b"]}},
+ "plugin": {"raw_exec": {"config": {"enabled": true, "nested": {"depth": 2}}}},
+ "consul": {"address": "127.0.0.1:8500"}}`
+	a, err := Parse("a.hcl", []byte(inHCL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Parse("b", []byte(inJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(a, b) {
+		x, _ := json.Marshal(a)
+		y, _ := json.Marshal(b)
+		t.Fatalf("HCL  %s\nJSON %s", x, y)
+	}
+	if structs.Val(a.Server.BootstrapExpect) != 3 || a.Client.HostVolume[0].Name != "data" {
+		t.Fatalf("got %+v", a.Server)
+	}
+}
+
+func TestUnknownKeysAreRefusedWithTheirPlace(t *testing.T) {
+	for name, body := range map[string]string{
+		"hcl":   "region = \"x\"\nclient {\n  enabledd = true\n}\n",
+		"json":  "{\n\"region\": \"x\", \"client\": {\n \"enabledd\": true}}",
+		"block": "clinet {}\n",
+	} {
+		_, err := Parse("agent.conf", []byte(body))
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "agent.conf:") {
+			t.Errorf("%s: got %q", name, err)
+		}
+	}
+}
+
+func TestMergeLaterWins(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("10.hcl", "name = \"a\"\nclient {\n  enabled = true\n  meta {\n    a = \"1\"\n    b = \"1\"\n  }\n}\n")
+	write("20.json", `{"name": "b", "client": {"enabled": false, "meta": {"b": "2"}}}`)
+	write("30.txt", "not read")
+	c, err := Load([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "1", "b": "2"}
+	if structs.Val(c.Name) != "b" || structs.Val(c.Client.Enabled) || !reflect.DeepEqual(c.Client.Meta, want) {
+		t.Fatalf("got %q %v %v", structs.Val(c.Name), structs.Val(c.Client.Enabled), c.Client.Meta)
+	}
+}
+
+func TestEveryKeyHasATag(t *testing.T) {
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if f.Tag.Get("hcl") == "" {
+				t.Errorf("%s.%s has no hcl tag", typ, f.Name)
+			}
+			e := f.Type
+			if e.Kind() == reflect.Slice {
+				e = e.Elem()
+			}
+			if e.Kind() == reflect.Pointer && e.Elem().Kind() == reflect.Struct {
+				walk(e.Elem())
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+}
