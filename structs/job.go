@@ -23,23 +23,23 @@ type Job struct {
 	Migrate                  *MigrateStrategy        `hcl:"migrate,block"`
 	Meta                     map[string]string       `hcl:"meta,block"`
 	UI                       *JobUIConfig            `hcl:"ui,block"`
-	Stop                     bool
-	ParentID                 string
+	Stop                     bool                    `parse:"null"`
+	ParentID                 string                  `parse:"null"`
 	Dispatched               bool
-	DispatchIdempotencyToken string
+	DispatchIdempotencyToken string `parse:"null"`
 	Payload                  []byte
 	ConsulNamespace          *string
 	VaultNamespace           *string
-	NomadTokenID             string
-	Status                   string
-	StatusDescription        string
-	Stable                   bool
-	Version                  uint64
-	SubmitTime               int64
-	CreateIndex              uint64
-	ModifyIndex              uint64
-	JobModifyIndex           uint64
-	VersionTag               *JobVersionTag
+	NomadTokenID             string         `parse:"null"`
+	Status                   string         `parse:"null"`
+	StatusDescription        string         `parse:"null"`
+	Stable                   bool           `parse:"null"`
+	Version                  uint64         `parse:"null"`
+	SubmitTime               int64          `parse:"null"`
+	CreateIndex              uint64         `parse:"null"`
+	ModifyIndex              uint64         `parse:"null"`
+	JobModifyIndex           uint64         `parse:"null"`
+	VersionTag               *JobVersionTag `parse:"null"`
 }
 
 // JobUIConfig is documented with the public API.
@@ -51,7 +51,7 @@ type JobUIConfig struct {
 // JobUILink is documented with the public API.
 type JobUILink struct {
 	Label string `hcl:"label,optional"`
-	URL   string `hcl:"url,optional"`
+	URL   string `json:"Url" parse:"URL" hcl:"url,optional"`
 }
 
 // JobVersionTag is documented with the public API.

@@ -2,25 +2,25 @@ package structs
 
 // NetworkResource is documented with the public API.
 type NetworkResource struct {
-	Mode          string     `hcl:"mode,optional"`
-	Device        string     `hcl:"device,optional"`
-	CIDR          string     `hcl:"cidr,optional"`
-	IP            string     `hcl:"ip,optional"`
-	DNS           *DNSConfig `hcl:"dns,block"`
-	ReservedPorts []Port     `hcl:"reserved_ports,block"`
-	DynamicPorts  []Port     `hcl:"port,block"`
-	Hostname      string     `hcl:"hostname,optional"`
-	MBits         *int       `hcl:"mbits,optional"`
-	CNI           *CNIConfig `hcl:"cni,block"`
+	Mode          string     `json:",omitempty" hcl:"mode,optional"`
+	Device        string     `json:",omitempty" hcl:"device,optional"`
+	CIDR          string     `json:",omitempty" hcl:"cidr,optional"`
+	IP            string     `json:",omitempty" hcl:"ip,optional"`
+	DNS           *DNSConfig `json:",omitempty" hcl:"dns,block"`
+	ReservedPorts []Port     `json:",omitempty" hcl:"reserved_ports,block"`
+	DynamicPorts  []Port     `json:",omitempty" hcl:"port,block"`
+	Hostname      string     `json:",omitempty" hcl:"hostname,optional"`
+	MBits         *int       `json:",omitempty" hcl:"mbits,optional"`
+	CNI           *CNIConfig `json:",omitempty" hcl:"cni,block"`
 }
 
 // Port is documented with the public API.
 type Port struct {
 	Label           string `hcl:",label"`
-	Value           int    `hcl:"static,optional"`
-	To              int    `hcl:"to,optional"`
-	HostNetwork     string `hcl:"host_network,optional"`
-	IgnoreCollision bool   `hcl:"ignore_collision,optional"`
+	Value           int    `json:",omitempty" hcl:"static,optional"`
+	To              int    `json:",omitempty" hcl:"to,optional"`
+	HostNetwork     string `json:",omitempty" hcl:"host_network,optional"`
+	IgnoreCollision bool   `json:",omitempty" hcl:"ignore_collision,optional"`
 }
 
 // DNSConfig is documented with the public API.

@@ -8,7 +8,7 @@ type ScalingPolicy struct {
 	Enabled     *bool          `hcl:"enabled,optional"`
 	Type        string         `hcl:"type,optional"`
 	ID          string
-	Namespace   string
+	Namespace   string `json:",omitempty"`
 	Target      map[string]string
 	CreateIndex uint64
 	ModifyIndex uint64

@@ -24,6 +24,8 @@ type Service struct {
 	Provider          string            `hcl:"provider,optional"`
 	Cluster           string            `hcl:"cluster,optional"`
 	Kind              string            `hcl:"kind,optional"`
+	// Namespace is the job's; the servers fill it in.
+	Namespace string `json:",omitempty" parse:"-"`
 }
 
 // ServiceCheck is documented with the public API.
@@ -37,7 +39,7 @@ type ServiceCheck struct {
 	PortLabel              string              `hcl:"port,optional"`
 	Expose                 bool                `hcl:"expose,optional"`
 	AddressMode            string              `hcl:"address_mode,optional"`
-	Advertise              string              `hcl:"advertise,optional"`
+	Advertise              string              `json:",omitempty" hcl:"advertise,optional"`
 	Interval               time.Duration       `hcl:"interval,optional"`
 	Timeout                time.Duration       `hcl:"timeout,optional"`
 	InitialStatus          string              `hcl:"initial_status,optional"`
