@@ -116,6 +116,10 @@ func (c *Chain) each(ctx context.Context, point Point, attempt uint64, do call) 
 		if !ran {
 			continue
 		}
+		if err != nil && ctx.Err() != nil {
+			// The runner was interrupted, not the hook: it is called again when the runner goes on.
+			return &Error{Hook: h.Name(), Point: point, Err: err}
+		}
 		if err != nil {
 			err = &Error{Hook: h.Name(), Point: point, Err: err}
 			if stopsAtError(point) {

@@ -1,0 +1,213 @@
+package taskrunner
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/restart"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Task events have a type, the text which command lines and dashboards show, and the same facts as strings in
+// Details. Types, texts and names are those of the public interface.
+
+func event(kind, display string, details map[string]string) *structs.TaskEvent {
+	if details == nil {
+		details = map[string]string{}
+	}
+	return &structs.TaskEvent{Type: kind, DisplayMessage: display, Details: details}
+}
+
+// EventReceived opens the list of each task.
+func EventReceived() *structs.TaskEvent {
+	return event(structs.TaskReceived, "Task received by client", nil)
+}
+
+// EventSetup carries a message about preparing the task, such as "Building Task Directory".
+func EventSetup(message string) *structs.TaskEvent {
+	e := event(structs.TaskSetup, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
+
+// EventSiblingFailed says which task's failure ends this one.
+func EventSiblingFailed(sibling string) *structs.TaskEvent {
+	e := event(structs.TaskSiblingFailed, fmt.Sprintf("Task's sibling %q failed", sibling),
+		map[string]string{"failed_sibling": sibling})
+	e.FailedSibling = sibling
+	return e
+}
+
+// EventLeaderDead says that the leader's end ends this task.
+func EventLeaderDead() *structs.TaskEvent {
+	return event(structs.TaskLeaderDead, "Leader Task in Group dead", nil)
+}
+
+// EventMainDead says that the end of all main tasks ends this sidecar.
+func EventMainDead() *structs.TaskEvent {
+	return event(structs.TaskMainDead, "Main tasks in the group died", nil)
+}
+
+// EventGroupDelay says that the group's shutdown_delay is being waited.
+func EventGroupDelay(d time.Duration) *structs.TaskEvent {
+	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))
+}
+
+// EventSkippingDelay says that a shutdown delay is skipped or cut short.
+func EventSkippingDelay() *structs.TaskEvent {
+	e := event(structs.TaskSkippingShutdownDelay, "Skipping shutdown delay", nil)
+	return e
+}
+
+// EventSetupFailure says why the task could not be prepared; it fails the task.
+func EventSetupFailure(err error) *structs.TaskEvent {
+	e := event(structs.TaskSetupFailure, err.Error(), map[string]string{"setup_error": err.Error(), "fails_task": "true"})
+	e.SetupError, e.FailsTask = err.Error(), true
+	return e
+}
+
+func eventTaskDelay(d time.Duration) *structs.TaskEvent {
+	return delayEvent(fmt.Sprintf("Waiting for shutdown_delay of %s before killing the task.", d))
+}
+
+func delayEvent(message string) *structs.TaskEvent {
+	e := event(structs.TaskWaitingShutdownDelay, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
+
+func eventStarted() *structs.TaskEvent {
+	return event(structs.TaskStarted, "Task started by client", nil)
+}
+
+func eventReattached() *structs.TaskEvent {
+	return event(structs.TaskReattached, "Task reattached after a restart of the agent", nil)
+}
+
+func eventDriverFailure(err error) *structs.TaskEvent {
+	e := event(structs.TaskDriverFailure, err.Error(), map[string]string{"driver_error": err.Error()})
+	e.DriverError = err.Error()
+	return e
+}
+
+func eventHookFailed(err error) *structs.TaskEvent {
+	e := event(structs.TaskHookFailed, err.Error(), map[string]string{"message": err.Error()})
+	e.Message = err.Error()
+	return e
+}
+
+func eventValidation(err error) *structs.TaskEvent {
+	e := event(structs.TaskFailedValidation, err.Error(), map[string]string{"validation_error": err.Error(), "fails_task": "true"})
+	e.ValidationError, e.FailsTask = err.Error(), true
+	return e
+}
+
+func eventTerminated(r *driver.ExitResult) *structs.TaskEvent {
+	display := fmt.Sprintf("Exit Code: %d", r.ExitCode)
+	if !r.Known {
+		display = "Exit Code: unknown"
+	}
+	if r.Signal != 0 {
+		display += fmt.Sprintf(", Signal: %d", r.Signal)
+	}
+	message := ""
+	switch {
+	case r.Err != nil:
+		message = r.Err.Error()
+	case r.OOMKilled:
+		message = "OOM Killed"
+	}
+	if message != "" {
+		display += fmt.Sprintf(", Exit Message: %q", message)
+	}
+	e := event(structs.TaskTerminated, display, map[string]string{
+		"exit_code": strconv.Itoa(r.ExitCode), "signal": strconv.Itoa(r.Signal),
+		"oom_killed": strconv.FormatBool(r.OOMKilled),
+	})
+	if message != "" {
+		e.Details["exit_message"] = message
+	}
+	e.ExitCode, e.Signal, e.Message = r.ExitCode, r.Signal, message
+	if !r.Known && e.ExitCode == 0 {
+		// Whoever reads only the number must not take it for success.
+		e.ExitCode = -1
+		e.Details["exit_code"] = "-1"
+	}
+	return e
+}
+
+func eventKilling(order *Order, signal string, timeout time.Duration) *structs.TaskEvent {
+	asked := "interrupt"
+	if signal != "" && signal != driver.DefaultKillSignal {
+		asked = signal
+	}
+	display := fmt.Sprintf("Sent %s. Waiting %v before force killing", asked, timeout)
+	if timeout <= 0 {
+		display = fmt.Sprintf("Sent %s. Force killing at once", asked)
+	}
+	e := event(structs.TaskKilling, display, map[string]string{"kill_timeout": timeout.String()})
+	e.KillTimeout = timeout
+	if order != nil && order.Reason != "" {
+		e.KillReason = order.Reason
+		e.Details["kill_reason"] = order.Reason
+		e.DisplayMessage = "Killing task: " + order.Reason
+	}
+	return e
+}
+
+func eventKilled(err error) *structs.TaskEvent {
+	e := event(structs.TaskKilled, "Task successfully killed", nil)
+	if err != nil {
+		e.KillError = err.Error()
+		e.Details["kill_error"] = err.Error()
+		e.DisplayMessage = err.Error()
+	}
+	return e
+}
+
+func eventRestarting(d restart.Decision) *structs.TaskEvent {
+	display := fmt.Sprintf("Task restarting in %v", d.Delay)
+	if d.Reason != "" && d.Reason != structs.ReasonWithinPolicy {
+		display = d.Reason + " - " + display
+	}
+	e := event(structs.TaskRestarting, display, map[string]string{
+		"restart_reason": d.Reason, "start_delay": strconv.FormatInt(int64(d.Delay), 10),
+	})
+	e.RestartReason, e.StartDelay = d.Reason, int64(d.Delay)
+	return e
+}
+
+func eventNotRestarting(reason string) *structs.TaskEvent {
+	e := event(structs.TaskNotRestarting, reason, map[string]string{"restart_reason": reason, "fails_task": "true"})
+	e.RestartReason, e.FailsTask = reason, true
+	return e
+}
+
+func eventRestartSignal(reason string) *structs.TaskEvent {
+	display := reason
+	if display == "" {
+		display = "Task signaled to restart"
+	}
+	e := event(structs.TaskRestartSignal, display, map[string]string{"restart_reason": reason})
+	e.RestartReason = reason
+	return e
+}
+
+func eventSignaling(signal, reason string) *structs.TaskEvent {
+	display := "Task being sent signal " + signal
+	if reason != "" {
+		display += ": " + reason
+	}
+	e := event(structs.TaskSignaling, display, map[string]string{"task_signal": signal, "task_signal_reason": reason})
+	e.TaskSignal, e.TaskSignalReason = signal, reason
+	return e
+}
+
+func eventRestoreFailed(err error) *structs.TaskEvent {
+	message := fmt.Sprintf("failed to restore task; will not count as success: %v", err)
+	e := event(structs.TaskRestoreFailed, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
