@@ -49,8 +49,18 @@ type JobRegister struct {
 	EnforceIndex   bool
 	JobModifyIndex uint64
 	PreserveCounts bool
-	Eval           *structs.Evaluation // may be nil (periodic, parameterized)
-	Now            int64               // unix nanoseconds
+	// PreserveResources keeps the resources of tasks that the stored job has too.
+	PreserveResources bool
+	Eval              *structs.Evaluation // may be nil (periodic, parameterized)
+	Now               int64               // unix nanoseconds
+}
+
+// JobRegisterResult answers JobRegister.
+type JobRegisterResult struct {
+	Job             *structs.Job // the row that was stored
+	JobModifyIndex  uint64
+	EvalID          string
+	EvalCreateIndex uint64
 }
 
 // JobDeregister stops a job, or purges it, stores its evaluation and sets the transitions on exactly the job's live
@@ -63,6 +73,14 @@ type JobDeregister struct {
 	KillTimeout     *time.Duration
 	Eval            *structs.Evaluation
 	Now             int64
+}
+
+// JobDeregisterResult answers JobDeregister.
+type JobDeregisterResult struct {
+	Found           bool // false: there was no such job; its evaluation was stored all the same
+	JobModifyIndex  uint64
+	EvalID          string
+	EvalCreateIndex uint64
 }
 
 // EvalUpdate upserts evaluations.
@@ -82,6 +100,11 @@ type PlanApply struct {
 	// Evals are follow-up evaluations that belong with the plans (preempted jobs).
 	Evals []*structs.Evaluation
 	Now   int64
+}
+
+// PlanApplyResult answers PlanApply. Errors has one entry a plan: nil, or why nothing of that plan was stored.
+type PlanApplyResult struct {
+	Errors []error
 }
 
 // NodeRegister upserts what a node says of itself; server-owned fields are kept. Evals come from the caller.
@@ -126,8 +149,10 @@ type NodeEligibility struct {
 
 // NodeDrain sets or clears (Strategy nil) a node's drain.
 type NodeDrain struct {
-	NodeID       string
-	Strategy     *structs.DrainStrategy
+	NodeID   string
+	Strategy *structs.DrainStrategy
+	// Complete says that a drain is cleared because it is done, not because it was cancelled.
+	Complete     bool
 	MarkEligible bool
 	Meta         map[string]string
 	Event        *structs.NodeEvent
@@ -160,6 +185,11 @@ type Reap struct {
 	Now         int64
 }
 
+// ReapResult answers Reap with the numbers of what was deleted. What came alive again since it was found is left.
+type ReapResult struct {
+	Evals, Allocs, Deployments, Jobs, Nodes int
+}
+
 // KeyringUpsert stores a root key's metadata and its wrapped material.
 type KeyringUpsert struct {
 	Key *structs.RootKey
@@ -187,7 +217,12 @@ type SchedulerConfig struct {
 	CAS    bool
 }
 
-// ClusterMeta stores the cluster's id, once.
+// SchedulerConfigResult answers SchedulerConfig.
+type SchedulerConfigResult struct {
+	Updated bool
+}
+
+// ClusterMeta stores the cluster's id, once; the answer is the id that counts, a string.
 type ClusterMeta struct {
 	ClusterID string
 	Now       int64
