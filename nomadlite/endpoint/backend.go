@@ -1,5 +1,3 @@
-// Package endpoint has the HTTP handlers of a server, one file a noun: it authorises, validates, makes one raft entry
-// for what belongs together, and reads from snapshots. It holds no state of its own.
 package endpoint
 
 import (
@@ -81,12 +79,38 @@ type Backend struct {
 	Broker     Broker
 	Limits     Limits
 	Servers    func() []string // host:port of each server's 4647, for nodes
+
+	// Parse turns a jobspec's text into a job; nil means ParseJobspec. A fault of the text carries structs.CodeInvalid.
+	Parse func(req *structs.JobsParseRequest) (*structs.Job, error)
+	// Workers gives the scheduling workers of this server; nil when it has none.
+	Workers func() []WorkerInfo
+	// Now is the clock behind every time that is stored; nil means time.Now.
+	Now func() time.Time
+
+	meter   meter
+	started time.Time // when Routes was called
+}
+
+// WorkerInfo is one scheduling worker as /v1/agent/schedulers shows it.
+type WorkerInfo struct {
+	ID                string    `json:"id"`
+	EnabledSchedulers []string  `json:"enabled_schedulers"`
+	Started           time.Time `json:"started"`
+	Status            string    `json:"status"`
+	WorkloadStatus    string    `json:"workload_status"`
+}
+
+func (b *Backend) now() time.Time {
+	if b.Now != nil {
+		return b.Now()
+	}
+	return time.Now()
 }
 
 // Limits bounds requests. Zero values mean the defaults.
 type Limits struct {
 	MaxBodyBytes      int64 // default 32 MiB for jobs
-	JobMaxPriority    int
-	JobMaxCount       int
+	JobMaxPriority    int   // default 100
+	JobMaxCount       int   // of allocations that one job may ask for; default 50000
 	JobTrackedVersion int
 }

@@ -1,0 +1,215 @@
+package endpoint
+
+import (
+	"net/http"
+
+	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+func nodeWriteRoutes(b *Backend) []route.Route {
+	return []route.Route{
+		write("/v1/node/{node_id}/evaluate", b.handler(b.evaluateNode)),
+		write("/v1/node/{node_id}/eligibility", b.handler(b.setNodeEligibility)),
+		write("/v1/node/{node_id}/drain", b.handler(b.drainNode)),
+		write("/v1/node/{node_id}/purge", b.handler(b.purgeNode)),
+	}
+}
+
+// nodeEvals makes an evaluation for each job that a change of the node is about: those with allocations on it, and
+// those that want to be on every node.
+func nodeEvals(snap *state.Snapshot, node *structs.Node, trigger string, now int64) []*structs.Evaluation {
+	var evals []*structs.Evaluation
+	seen := map[structs.NamespacedID]bool{}
+	add := func(job *structs.Job) {
+		id := structs.NamespacedID{Namespace: structs.Val(job.Namespace), ID: structs.Val(job.ID)}
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		eval := jobEval(job, trigger, now)
+		eval.NodeID, eval.NodeModifyIndex = node.ID, node.ModifyIndex
+		evals = append(evals, eval)
+	}
+	for _, alloc := range snap.AllocsByNode(nil, node.ID) {
+		if !alloc.TerminalStatus() && alloc.Job != nil {
+			add(alloc.Job)
+		}
+	}
+	for job := range snap.Jobs(nil, structs.AllNamespaces) {
+		kind := structs.Val(job.Type)
+		if (kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch) && job.HasOwnAllocations() && !job.Stop {
+			add(job)
+		}
+	}
+	return evals
+}
+
+func evalIDs(evals []*structs.Evaluation) []string {
+	ids := []string{}
+	for _, eval := range evals {
+		ids = append(ids, eval.ID)
+	}
+	return ids
+}
+
+// node reads the node which a write's path names.
+func (b *Backend) node(r *route.Request) (*structs.Node, *state.Snapshot, error) {
+	snap := b.Store.Snapshot()
+	node := snap.Node(nil, r.Param("node_id"))
+	if node == nil {
+		return nil, nil, notFound("node")
+	}
+	return node, snap, nil
+}
+
+func (b *Backend) evaluateNode(w http.ResponseWriter, r *route.Request, q *query) error {
+	node, snap, err := b.node(r)
+	if err != nil {
+		return err
+	}
+	now := b.unixNano()
+	out := structs.NodePurgeResponse{NodeModifyIndex: node.ModifyIndex, EvalIDs: []string{}}
+	evals := nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, now)
+	if len(evals) == 0 {
+		return answerWrite(w, q, snap.Index(), out)
+	}
+	_, index, err := b.apply(r.Context(), fsm.KindEvalUpdate, &fsm.EvalUpdate{Evals: evals, Now: now})
+	if err != nil {
+		return err
+	}
+	out.EvalIDs, out.EvalCreateIndex = evalIDs(evals), index
+	return answerWrite(w, q, index, out)
+}
+
+func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q *query) error {
+	var req structs.NodeUpdateEligibilityRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	if req.Eligibility != structs.NodeEligible && req.Eligibility != structs.NodeIneligible {
+		return structs.Errorf(structs.CodeInvalid, "invalid scheduling eligibility %q: expected %q or %q", req.Eligibility, structs.NodeEligible, structs.NodeIneligible)
+	}
+	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
+		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
+	}
+	node, snap, err := b.node(r)
+	if err != nil {
+		return err
+	}
+	if node.DrainStrategy != nil && req.Eligibility == structs.NodeEligible {
+		return structs.Errorf(structs.CodeInvalid, "can not set node's scheduling eligibility to eligible while it is draining")
+	}
+	if node.SchedulingEligibility == req.Eligibility {
+		return answerWrite(w, q, snap.Index(), structs.NodeEligibilityUpdateResponse{NodeModifyIndex: node.ModifyIndex})
+	}
+	now := b.now()
+	cmd := &fsm.NodeEligibility{
+		NodeID:      node.ID,
+		Eligibility: req.Eligibility,
+		Event: &structs.NodeEvent{
+			Message: "Node marked as " + req.Eligibility + " for scheduling", Subsystem: "Cluster", Timestamp: stamp(now),
+		},
+		Now: now.UnixNano(),
+	}
+	if req.Eligibility == structs.NodeEligible {
+		cmd.Evals = nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, cmd.Now)
+	}
+	_, index, err := b.apply(r.Context(), fsm.KindNodeEligibility, cmd)
+	if err != nil {
+		return err
+	}
+	out := structs.NodeEligibilityUpdateResponse{NodeModifyIndex: index}
+	if len(cmd.Evals) > 0 {
+		out.EvalIDs, out.EvalCreateIndex = evalIDs(cmd.Evals), index
+	}
+	return answerWrite(w, q, index, out)
+}
+
+// drainNode ends a drain. To begin one answers 501: nothing would move the allocations yet.
+func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) error {
+	var req structs.NodeUpdateDrainRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
+		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
+	}
+	node, snap, err := b.node(r)
+	if err != nil {
+		return err
+	}
+	if req.DrainSpec != nil {
+		return unsupported("a node drain")
+	}
+	now := b.now()
+	cmd := &fsm.NodeDrain{
+		NodeID:       node.ID,
+		MarkEligible: req.MarkEligible,
+		Meta:         req.Meta,
+		Event:        &structs.NodeEvent{Message: "Node drain disabled", Subsystem: "Drain", Timestamp: stamp(now)},
+		Now:          now.UnixNano(),
+	}
+	if req.MarkEligible {
+		cmd.Evals = nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, cmd.Now)
+	}
+	_, index, err := b.apply(r.Context(), fsm.KindNodeDrain, cmd)
+	if err != nil {
+		return err
+	}
+	out := structs.NodeDrainUpdateResponse{NodeModifyIndex: index}
+	if len(cmd.Evals) > 0 {
+		out.EvalIDs, out.EvalCreateIndex = evalIDs(cmd.Evals), index
+	}
+	return answerWrite(w, q, index, out)
+}
+
+// purgeNode removes a node, gives up what runs there and makes the evaluations that replace it.
+func (b *Backend) purgeNode(w http.ResponseWriter, r *route.Request, q *query) error {
+	node, snap, err := b.node(r)
+	if err != nil {
+		return err
+	}
+	cmd := &fsm.NodeDeregister{NodeIDs: []string{node.ID}, Reason: "purged by an operator", Now: b.unixNano()}
+	cmd.Evals = nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, cmd.Now)
+	_, index, err := b.apply(r.Context(), fsm.KindNodeDeregister, cmd)
+	if err != nil {
+		return err
+	}
+	b.Heartbeats.Forget(node.ID)
+	out := structs.NodePurgeResponse{NodeModifyIndex: index, EvalIDs: evalIDs(cmd.Evals)}
+	if len(cmd.Evals) > 0 {
+		out.EvalCreateIndex = index
+	}
+	// The public client reads this answer as that of a query.
+	b.setReadHeaders(w, index)
+	return answer(w, q, out)
+}
+
+// NodeOfAlloc finds the node which runs the allocation that the path names: for routes that only that node can answer.
+func (b *Backend) NodeOfAlloc(r *route.Request) (string, error) {
+	id := r.Param("alloc_id")
+	alloc := b.Store.Alloc(nil, id)
+	if alloc == nil {
+		return "", structs.Errorf(structs.CodeNotFound, "Unknown allocation %q", id)
+	}
+	return b.known(alloc.NodeID)
+}
+
+// NodeOfParam finds the node which the parameter node_id names. Without one it gives "": the agent that was asked.
+func (b *Backend) NodeOfParam(r *route.Request) (string, error) {
+	id := r.URL.Query().Get("node_id")
+	if id == "" {
+		return "", nil
+	}
+	return b.known(id)
+}
+
+func (b *Backend) known(nodeID string) (string, error) {
+	if b.Store.Node(nil, nodeID) == nil {
+		return "", structs.Errorf(structs.CodeNotFound, "Unknown node %q", nodeID)
+	}
+	return nodeID, nil
+}

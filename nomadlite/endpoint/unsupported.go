@@ -1,0 +1,102 @@
+package endpoint
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// unsupported is the answer to what the public API has and this version does not do.
+func unsupported(what string) error {
+	return structs.Errorf(structs.CodeNotImplemented, "%s is not supported by this version of nomadlite", what)
+}
+
+// unsupportedPaths are those which answer 501, with what they are about. The methods are those of the public API, so
+// that a wrong method answers 405 as everywhere.
+var unsupportedPaths = []struct{ methods, path, what string }{
+	{"PUT POST", "/v1/job/{job_id}/plan", "a job plan"},
+	{"PUT POST", "/v1/job/{job_id}/revert", "a job revert"},
+	{"PUT POST", "/v1/job/{job_id}/dispatch", "a job dispatch"},
+	{"PUT POST", "/v1/job/{job_id}/dispatch/payload", "a job dispatch"},
+	{"PUT POST", "/v1/job/{job_id}/periodic/force", "a forced periodic launch"},
+	{"PUT POST", "/v1/job/{job_id}/scale", "job scaling"},
+	{"GET", "/v1/job/{job_id}/actions", "a list of job actions"},
+	{"GET", "/v1/job/{job_id}/action", "a job action"},
+	{"PUT POST DELETE", "/v1/job/{job_id}/versions/{name}/tag", "a job version tag"},
+	{"PUT POST", "/v1/deployment/fail/{deployment_id}", "failing a deployment"},
+	{"PUT POST", "/v1/deployment/pause/{deployment_id}", "pausing a deployment"},
+	{"PUT POST", "/v1/deployment/promote/{deployment_id}", "promoting a deployment"},
+	{"PUT POST", "/v1/deployment/allocation-health/{deployment_id}", "setting the health of allocations"},
+	{"PUT POST", "/v1/deployment/unblock/{deployment_id}", "unblocking a deployment"},
+	{"GET PUT POST", "/v1/volumes", "a volume"},
+	{"GET", "/v1/volumes/external", "a CSI volume"},
+	{"GET PUT POST DELETE", "/v1/volumes/snapshot", "a CSI snapshot"},
+	{"GET", "/v1/volumes/claims", "a host volume claim"},
+	{"DELETE", "/v1/volumes/claim/{id}", "a host volume claim"},
+	{"GET PUT DELETE", "/v1/volume/csi/{id}", "a CSI volume"},
+	{"PUT", "/v1/volume/csi/{id}/create", "a CSI volume"},
+	{"DELETE", "/v1/volume/csi/{id}/detach", "a CSI volume"},
+	{"DELETE", "/v1/volume/csi/{id}/delete", "a CSI volume"},
+	{"PUT POST", "/v1/volume/host/create", "a dynamic host volume"},
+	{"PUT POST", "/v1/volume/host/register", "a dynamic host volume"},
+	{"GET DELETE", "/v1/volume/host/{id}", "a dynamic host volume"},
+	{"GET", "/v1/plugins", "a CSI plugin"},
+	{"GET", "/v1/plugin/csi/{id}", "a CSI plugin"},
+	{"PUT POST", "/v1/agent/join", "joining servers by gossip"},
+	{"PUT POST", "/v1/agent/force-leave", "removing servers by gossip"},
+	{"PUT POST", "/v1/agent/schedulers/config", "changing the number of scheduling workers"},
+	{"GET", "/v1/agent/keyring/list", "the gossip keyring"},
+	{"PUT POST", "/v1/agent/keyring/install", "the gossip keyring"},
+	{"PUT POST", "/v1/agent/keyring/use", "the gossip keyring"},
+	{"PUT POST", "/v1/agent/keyring/remove", "the gossip keyring"},
+	{"GET", "/v1/services", "service discovery"},
+	{"GET", "/v1/service/{name}", "service discovery"},
+	{"DELETE", "/v1/service/{name}/{service_id}", "service discovery"},
+	{"GET", "/v1/scaling/policies", "a scaling policy"},
+	{"GET", "/v1/scaling/policy/{id}", "a scaling policy"},
+	{"DELETE", "/v1/operator/raft/peer", "removing a raft peer"},
+	{"PUT POST", "/v1/operator/raft/transfer-leadership", "a transfer of leadership"},
+	{"GET PUT", "/v1/operator/autopilot/configuration", "autopilot"},
+	{"GET", "/v1/operator/autopilot/health", "autopilot"},
+	{"GET PUT POST", "/v1/operator/snapshot", "a snapshot by the API"},
+	{"GET", "/v1/operator/upgrade-check/vault-workload-identity", "an upgrade check for Vault"},
+	{"GET", "/v1/event/stream", "the event stream"},
+	{"GET", "/v1/vars", "a variable"},
+	{"GET PUT POST DELETE", "/v1/var/{path...}", "a variable"},
+}
+
+// enterprisePaths are those of the public API's enterprise edition.
+var enterprisePaths = []struct{ methods, path string }{
+	{"PUT", "/v1/operator/license"},
+	{"POST", "/v1/operator/utilization"},
+	{"GET", "/v1/sentinel/policies"},
+	{"GET PUT POST DELETE", "/v1/sentinel/policy/{name}"},
+	{"GET", "/v1/quotas"},
+	{"GET", "/v1/quota-usages"},
+	{"PUT POST", "/v1/quota"},
+	{"GET PUT POST DELETE", "/v1/quota/{name}"},
+	{"GET", "/v1/quota/usage/{name}"},
+	{"PUT POST", "/v1/recommendation"},
+	{"GET DELETE", "/v1/recommendations"},
+	{"PUT POST", "/v1/recommendations/apply"},
+	{"GET", "/v1/recommendation/{id}"},
+}
+
+func unsupportedRoutes() []route.Route {
+	var rows []route.Route
+	add := func(methods, path string, err error) {
+		rows = append(rows, route.Route{
+			Methods: strings.Fields(methods), Path: path, ServedBy: route.Any, Callers: route.Public,
+			Handle: func(http.ResponseWriter, *route.Request) error { return err },
+		})
+	}
+	for _, row := range unsupportedPaths {
+		add(row.methods, row.path, unsupported(row.what))
+	}
+	for _, row := range enterprisePaths {
+		add(row.methods, row.path, structs.Errorf(structs.CodeNotImplemented, "Nomad Enterprise only endpoint"))
+	}
+	return rows
+}
