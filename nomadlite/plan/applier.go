@@ -143,8 +143,13 @@ func (a *Applier) answer(ctx context.Context, b *batch, previous <-chan struct{}
 	defer close(b.done)
 	var index uint64
 	var err error
+	var refused []error // by plan, in the order of b.plans
 	if b.wait != nil {
-		_, index, err = b.wait(ctx)
+		var resp any
+		resp, index, err = b.wait(ctx)
+		if r, ok := resp.(fsm.PlanApplyResult); ok {
+			refused = r.Errors
+		}
 	}
 	if previous != nil {
 		<-previous
@@ -153,9 +158,19 @@ func (a *Applier) answer(ctx context.Context, b *batch, previous <-chan struct{}
 		a.cfg.Logger.Error("plans could not be committed", "plans", len(b.plans), "error", err)
 	}
 	newest := max(index, a.cfg.Snapshot().Index())
+	n := 0
 	for i, p := range b.pending {
-		if err != nil && !b.verdicts[i].Plan.IsEmpty() {
-			p.done <- outcome{err: err}
+		own := err
+		if b.verdicts[i].Plan.IsEmpty() {
+			own = nil
+		} else {
+			if n < len(refused) && own == nil {
+				own = refused[n]
+			}
+			n++
+		}
+		if own != nil {
+			p.done <- outcome{err: own}
 			continue
 		}
 		p.done <- outcome{result: result(b.verdicts[i], index, newest)}

@@ -1,0 +1,305 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// feedBuffer is how many changes may wait before everything is read again.
+const feedBuffer = 4096
+
+// Raft is how the broker records what it decided about evaluations.
+type Raft interface {
+	Apply(ctx context.Context, kind fsm.Kind, req any) (resp any, index uint64, err error)
+}
+
+// Broker drives Queue and Blocked on the leader.
+type Broker struct {
+	log   hclog.Logger
+	newID func() string
+	// FollowUpWait is how long the follow-up of an undeliverable evaluation waits; up to twice as long by chance.
+	followUpWait time.Duration
+
+	mu         sync.Mutex
+	queue      *Queue
+	blocked    *Blocked
+	leading    bool
+	paused     bool
+	changed    chan struct{}         // closed when something may have become ready
+	superseded []*structs.Evaluation // to be cancelled
+	timer      chan struct{}         // a token when the next due time may have changed
+	chores     chan struct{}         // a token when there is something to record
+}
+
+// New makes a broker that hands out nothing until Run.
+func New(cfg Config, log hclog.Logger, newID func() string) *Broker {
+	return &Broker{log: log, newID: newID, followUpWait: time.Minute, queue: NewQueue(cfg), blocked: NewBlocked(0),
+		changed: make(chan struct{}), timer: make(chan struct{}, 1), chores: make(chan struct{}, 1)}
+}
+
+// Dequeue waits for an evaluation of one of the scheduler types. The token must be shown to end the delivery.
+func (b *Broker) Dequeue(ctx context.Context, types []string) (eval *structs.Evaluation, token string, err error) {
+	token = b.newID()
+	for {
+		b.mu.Lock()
+		if b.leading && !b.paused {
+			if eval = b.queue.Dequeue(time.Now(), types, token); eval != nil {
+				b.mu.Unlock()
+				notify(b.timer)
+				return eval, token, nil
+			}
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		}
+	}
+}
+
+// Ack ends a delivery: the evaluation's outcome is stored.
+func (b *Broker) Ack(evalID, token string) error {
+	return b.end(func(now time.Time) error { return b.queue.Ack(now, evalID, token) })
+}
+
+// Nack gives a delivery back, to be tried again later.
+func (b *Broker) Nack(evalID, token string) error {
+	return b.end(func(now time.Time) error { return b.queue.Nack(now, evalID, token) })
+}
+
+// Renew moves the deadline of a delivery that takes long.
+func (b *Broker) Renew(evalID, token string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Renew(time.Now(), evalID, token)
+}
+
+// NackTimeout is how long a delivery may take without being renewed.
+func (b *Broker) NackTimeout() time.Duration { return b.queue.cfg.NackTimeout }
+
+// Token gives the token under which an evaluation is in flight, empty when it is not.
+func (b *Broker) Token(evalID string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Token(evalID)
+}
+
+// Stats are the figures of both cores.
+func (b *Broker) Stats() map[string]any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.queue.Stats()
+	total, escaped := b.blocked.Len()
+	return map[string]any{
+		"total_ready": s.Ready, "total_pending": s.Behind, "total_waiting": s.Delayed, "total_unacked": s.InFlight,
+		"failed": s.Failed, "by_scheduler": s.ByType, "total_blocked": total, "total_escaped": escaped,
+		"enabled": b.leading, "paused": b.paused,
+	}
+}
+
+func (b *Broker) end(how func(now time.Time) error) error {
+	b.mu.Lock()
+	err := how(time.Now())
+	b.wakeLocked()
+	b.mu.Unlock()
+	return err
+}
+
+// wakeLocked lets every waiting Dequeue look again, and the timers too.
+func (b *Broker) wakeLocked() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+	notify(b.timer)
+	if b.queue.ready[QueueFailed] != nil && b.queue.ready[QueueFailed].Len() > 0 || len(b.superseded) > 0 {
+		notify(b.chores)
+	}
+}
+
+func notify(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// Run hands evaluations out until ctx ends (leadership is lost). It reads the whole state first, subscribed to its
+// feed, and then follows the feed.
+func (b *Broker) Run(ctx context.Context, store *state.Store, raft Raft) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+		b.stop()
+	}()
+	sub := store.Subscribe(feedBuffer)
+	defer sub.Close()
+	from := b.load(store)
+	wg.Go(func() { b.runTimers(ctx) })
+	wg.Go(func() { b.runChores(ctx, raft) })
+	for {
+		change, err := sub.Next(ctx)
+		switch {
+		case errors.Is(err, structs.ErrLagged):
+			b.log.Warn("the broker lagged behind the state and reads it again")
+			from = b.load(store)
+		case err != nil:
+			return err
+		case change.Index > from:
+			b.follow(store, change)
+		}
+	}
+}
+
+func (b *Broker) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leading = false
+	b.queue.Flush()
+	b.blocked = NewBlocked(0)
+	b.superseded = nil
+	b.wakeLocked()
+}
+
+// load reads the whole state. Deliveries under way go on when this server was leading already. What was blocked is
+// looked at once more in the background, since nobody knows what could have helped it meanwhile.
+func (b *Broker) load(store *state.Store) (index uint64) {
+	snap := store.Snapshot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.blocked = NewBlocked(snap.Index())
+	b.paused = snap.SchedulerConfig(nil).PauseEvalBroker
+	for eval := range snap.Evals(nil, structs.AllNamespaces) {
+		switch {
+		case eval.ShouldEnqueue():
+			b.queue.Enqueue(now, eval, false)
+		case eval.ShouldBlock():
+			b.blockLocked(now, eval, true)
+		default:
+			b.queue.Remove(eval.ID)
+		}
+	}
+	b.leading = true
+	b.wakeLocked()
+	return snap.Index()
+}
+
+func (b *Broker) blockLocked(now time.Time, eval *structs.Evaluation, background bool) {
+	wake, superseded := b.blocked.Block(eval)
+	if superseded != nil {
+		b.superseded = append(b.superseded, superseded)
+	}
+	if wake && background {
+		b.queue.Enqueue(now, eval, true)
+	} else if wake {
+		b.queue.Requeue(now, eval)
+	}
+}
+
+// runTimers lets the queue do what is due.
+func (b *Broker) runTimers(ctx context.Context) {
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	for {
+		b.mu.Lock()
+		now := time.Now()
+		next, ok := b.queue.Next()
+		if ok && !next.After(now) {
+			b.queue.Tick(now)
+			b.wakeLocked()
+			next, ok = b.queue.Next()
+		}
+		b.mu.Unlock()
+		wait := time.Hour
+		if ok {
+			wait = time.Until(next)
+		}
+		alarm.Reset(wait)
+		select {
+		case <-alarm.C:
+		case <-b.timer:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// runChores records in the state what only the broker knows: superseded evaluations are cancelled, those which no
+// worker could process are failed and followed up.
+func (b *Broker) runChores(ctx context.Context, raft Raft) {
+	for {
+		req, failed := b.chore()
+		if len(req.Evals) > 0 {
+			if _, _, err := raft.Apply(ctx, fsm.KindEvalUpdate, req); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				b.log.Error("evaluations could not be cancelled or failed", "error", err)
+			}
+			for id, token := range failed {
+				if err := b.Ack(id, token); err != nil {
+					b.log.Debug("failed evaluation was taken away", "eval_id", id, "error", err)
+				}
+			}
+			continue
+		}
+		select {
+		case <-b.chores:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (b *Broker) chore() (*fsm.EvalUpdate, map[string]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	req := &fsm.EvalUpdate{Now: now.UnixNano()}
+	for _, old := range b.superseded {
+		cancelled := old.Copy()
+		cancelled.Status = structs.EvalStatusCancelled
+		cancelled.StatusDescription = "superseded by a newer evaluation of the same job"
+		req.Evals = append(req.Evals, cancelled)
+	}
+	b.superseded = nil
+	failed := map[string]string{}
+	for len(failed) < 64 {
+		token := b.newID()
+		eval := b.queue.Dequeue(now, []string{QueueFailed}, token)
+		if eval == nil {
+			break
+		}
+		failed[eval.ID] = token
+		next := b.followUp(eval, now)
+		ended := eval.Copy()
+		ended.Status = structs.EvalStatusFailed
+		ended.StatusDescription = fmt.Sprintf("evaluation reached delivery limit (%d)", b.queue.cfg.DeliveryLimit)
+		ended.NextEval = next.ID
+		req.Evals = append(req.Evals, ended, next)
+	}
+	return req, failed
+}
+
+func (b *Broker) followUp(eval *structs.Evaluation, now time.Time) *structs.Evaluation {
+	wait := b.followUpWait + time.Duration(rand.Int64N(int64(b.followUpWait)))
+	return &structs.Evaluation{
+		ID: b.newID(), Namespace: eval.Namespace, JobID: eval.JobID, JobModifyIndex: eval.JobModifyIndex,
+		Type: eval.Type, Priority: eval.Priority, TriggeredBy: structs.EvalTriggerFailedFollowUp,
+		NodeID: eval.NodeID, DeploymentID: eval.DeploymentID, PreviousEval: eval.ID, NoShutdownDelay: eval.NoShutdownDelay,
+		Status: structs.EvalStatusPending, Wait: wait, WaitUntil: now.Add(wait).UTC(),
+	}
+}

@@ -1,0 +1,315 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// batchSize is how many nodes change in one raft entry at most.
+const batchSize = 256
+
+// Raft is how the duty writes.
+type Raft interface {
+	Apply(ctx context.Context, kind fsm.Kind, req any) (resp any, index uint64, err error)
+	VerifyLeader(ctx context.Context) error
+}
+
+// Config is what a Duty works with. Zero durations mean the public defaults.
+type Config struct {
+	Logger       hclog.Logger
+	Store        *state.Store
+	Raft         Raft
+	MinTTL       time.Duration // shortest time between two heartbeats of a node; default 10 s
+	MaxPerSecond float64       // heartbeats which the cluster's nodes send together; default 50
+	Grace        time.Duration // allowed lateness; default 10 s
+	FailoverTTL  time.Duration // what every node gets when a new leader begins; default 5 min
+	NewID        func() string
+}
+
+// Duty drives the timers on the leader.
+type Duty struct {
+	cfg  Config
+	wake chan struct{}
+
+	mu        sync.Mutex
+	leading   bool
+	timers    *Timers
+	lastBeat  map[string]time.Time
+	began     time.Time
+	returning map[string]string // node -> the status it is to have
+}
+
+// New makes a duty that does nothing until Run.
+func New(cfg Config) *Duty {
+	orDefault := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	orDefault(&cfg.MinTTL, 10*time.Second)
+	orDefault(&cfg.Grace, 10*time.Second)
+	orDefault(&cfg.FailoverTTL, 5*time.Minute)
+	if cfg.MaxPerSecond <= 0 {
+		cfg.MaxPerSecond = 50
+	}
+	return &Duty{cfg: cfg, wake: make(chan struct{}, 1), timers: NewTimers()}
+}
+
+// Beat renews a node's time and says when the next heartbeat is due. fresh says that the node has reported what its
+// allocations do since it connected; only then is it given new ones. It fails with structs.ErrNoLeader on a follower
+// and structs.ErrNodeNotFound for a node that must register first.
+func (d *Duty) Beat(nodeID string, fresh bool) (time.Duration, error) {
+	node := d.cfg.Store.Node(nil, nodeID)
+	if node == nil {
+		return 0, structs.ErrNodeNotFound
+	}
+	if d.leased(nodeID) {
+		// What this answer confirms is that nobody gives the node's leased allocations away: only a leader can.
+		ctx, cancel := context.WithTimeout(context.Background(), d.cfg.MinTTL)
+		defer cancel()
+		if err := d.cfg.Raft.VerifyLeader(ctx); err != nil {
+			return 0, structs.ErrNoLeader
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.leading {
+		return 0, structs.ErrNoLeader
+	}
+	now := time.Now()
+	ttl := max(d.cfg.MinTTL, time.Duration(float64(d.timers.Len())/d.cfg.MaxPerSecond*float64(time.Second)))
+	ttl += time.Duration(rand.Int64N(int64(ttl)/5 + 1)) // nodes that came together drift apart
+	d.lastBeat[nodeID] = now
+	d.timers.Set(Key{NodeID: nodeID, Kind: Missed}, now.Add(ttl+d.cfg.Grace))
+	switch {
+	case fresh && node.Status != structs.NodeStatusReady:
+		d.returning[nodeID] = structs.NodeStatusReady
+	case !fresh && node.Down() && d.returning[nodeID] == "":
+		d.returning[nodeID] = structs.NodeStatusInit
+	}
+	d.signal()
+	return ttl, nil
+}
+
+// Forget drops a node's timers: it was deregistered.
+func (d *Duty) Forget(nodeID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timers.Drop(Key{NodeID: nodeID, Kind: Missed})
+	d.timers.Drop(Key{NodeID: nodeID, Kind: Tolerance})
+	delete(d.lastBeat, nodeID)
+	delete(d.returning, nodeID)
+}
+
+// Active is the number of nodes whose heartbeat is awaited.
+func (d *Duty) Active() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.lastBeat)
+}
+
+// leased says whether a node has live allocations that die with its contact.
+func (d *Duty) leased(nodeID string) bool {
+	for _, a := range d.cfg.Store.AllocsByNode(nil, nodeID) {
+		if a.ClientTerminal() {
+			continue
+		}
+		if _, fence := tolerance(a); fence > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Run does the leader's duty until ctx ends.
+func (d *Duty) Run(ctx context.Context) error {
+	d.begin()
+	defer d.end()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	for {
+		missed, expired, returned, next := d.work(time.Now())
+		if err := d.write(ctx, missed, expired, returned); err != nil {
+			return err
+		}
+		if len(missed)+len(expired)+len(returned) > 0 {
+			continue // there may be more than one batch
+		}
+		alarm.Reset(time.Until(next))
+		select {
+		case <-alarm.C:
+		case <-d.wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// begin gives every node that is not down the failover TTL, and takes up the disconnections that are tolerated.
+func (d *Duty) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leading, d.timers, d.began = true, NewTimers(), time.Now()
+	d.lastBeat, d.returning = map[string]time.Time{}, map[string]string{}
+	snap := d.cfg.Store.Snapshot()
+	for node := range snap.Nodes(nil) {
+		if !node.Down() {
+			d.timers.Set(Key{NodeID: node.ID, Kind: Missed}, d.began.Add(d.cfg.FailoverTTL))
+			d.lastBeat[node.ID] = d.began
+			continue
+		}
+		var until time.Time
+		for _, a := range snap.AllocsByNode(nil, node.ID) {
+			if a.Condition.Status == structs.ConditionUnknown && !a.ClientTerminal() &&
+				(until.IsZero() || a.Condition.Until.Before(until)) {
+				until = a.Condition.Until
+			}
+		}
+		if !until.IsZero() {
+			d.timers.Set(Key{NodeID: node.ID, Kind: Tolerance}, until)
+		}
+	}
+}
+
+func (d *Duty) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leading, d.timers = false, NewTimers()
+	d.lastBeat, d.returning = map[string]time.Time{}, map[string]string{}
+}
+
+func (d *Duty) signal() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// work takes one batch of what is due.
+func (d *Duty) work(now time.Time) (missed, expired []string, returned map[string]string, next time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, key := range d.timers.Due(now, batchSize) {
+		if key.Kind == Missed {
+			missed = append(missed, key.NodeID)
+		} else {
+			expired = append(expired, key.NodeID)
+		}
+	}
+	returned = map[string]string{}
+	for id, status := range d.returning {
+		if len(returned) == batchSize {
+			break
+		}
+		returned[id] = status
+		delete(d.returning, id)
+	}
+	next, ok := d.timers.Next()
+	if !ok {
+		next = now.Add(time.Hour)
+	}
+	return missed, expired, returned, next
+}
+
+// write decides and commits one batch. A write that fails while this server still leads is tried again.
+func (d *Duty) write(ctx context.Context, missed, expired []string, returned map[string]string) error {
+	now := time.Now()
+	judge := Judge{NewID: d.cfg.NewID, Now: now}
+	snap := d.cfg.Store.Snapshot()
+	req := &fsm.NodeStatus{Now: now.UnixNano()}
+	until := map[string]time.Time{}
+	take := func(o Outcome) {
+		req.Updates = append(req.Updates, o.Update)
+		req.Evals = append(req.Evals, o.Evals...)
+		until[o.Update.NodeID] = o.Until
+	}
+	for _, id := range missed {
+		if node := snap.Node(nil, id); node != nil && !node.Down() && !d.heardSince(id) {
+			d.cfg.Logger.Warn("node missed its heartbeat", "node_id", id)
+			take(judge.Missed(node, snap.AllocsByNode(nil, id), d.last(id)))
+		}
+	}
+	for _, id := range expired {
+		node := snap.Node(nil, id)
+		if node == nil || !node.Down() || returned[id] != "" {
+			continue
+		}
+		o := judge.Expired(node, snap.AllocsByNode(nil, id))
+		if len(o.Update.Conditions) > 0 {
+			take(o)
+		} else {
+			until[id] = o.Until
+		}
+	}
+	for id, status := range returned {
+		if node := snap.Node(nil, id); node != nil && node.Status != status {
+			take(judge.Returned(node, snap.AllocsByNode(nil, id), status))
+		}
+	}
+	if len(req.Updates) > 0 {
+		if _, _, err := d.cfg.Raft.Apply(ctx, fsm.KindNodeStatus, req); err != nil {
+			if ctx.Err() != nil || errors.Is(err, structs.ErrNoLeader) {
+				return err
+			}
+			d.cfg.Logger.Error("node statuses could not be written", "nodes", len(req.Updates), "error", err)
+			d.retry(missed, expired)
+			return nil
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, at := range until {
+		if at.IsZero() {
+			d.timers.Drop(Key{NodeID: id, Kind: Tolerance})
+		} else {
+			d.timers.Set(Key{NodeID: id, Kind: Tolerance}, at)
+		}
+	}
+	for _, id := range missed {
+		if !d.timers.Has(Key{NodeID: id, Kind: Missed}) {
+			delete(d.lastBeat, id)
+		}
+	}
+	return nil
+}
+
+// retry puts a batch back for a second later: the log refused it, and at once it would again.
+func (d *Duty) retry(missed, expired []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	again := time.Now().Add(time.Second)
+	for _, id := range missed {
+		if key := (Key{NodeID: id, Kind: Missed}); !d.timers.Has(key) {
+			d.timers.Set(key, again)
+		}
+	}
+	for _, id := range expired {
+		d.timers.Set(Key{NodeID: id, Kind: Tolerance}, again)
+	}
+	// A returned node asks again with its next heartbeat.
+}
+
+// heardSince says whether a heartbeat came after the timers were looked at: it has a new timer then.
+func (d *Duty) heardSince(nodeID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.timers.Has(Key{NodeID: nodeID, Kind: Missed})
+}
+
+func (d *Duty) last(nodeID string) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.lastBeat[nodeID]; !t.IsZero() {
+		return t
+	}
+	return d.began
+}

@@ -1,0 +1,181 @@
+package heartbeat
+
+import (
+	"time"
+
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Outcome is what one node's status change means.
+type Outcome struct {
+	Update fsm.NodeStatusUpdate
+	Evals  []*structs.Evaluation
+	// Until is when the first of the conditions set to unknown turns into lost; zero when there is none.
+	Until time.Time
+}
+
+// Judge makes evaluations and node events with the ids and times of its driver.
+type Judge struct {
+	NewID func() string
+	Now   time.Time
+}
+
+// tolerance is how long an allocation of a silent node may stay unknown: lostAfter counts from the missed heartbeat, fence
+// from the last one that came. Zero for both means that it is given up at once.
+func tolerance(a *structs.Allocation) (lostAfter, fence time.Duration) {
+	tg := a.Group()
+	if tg == nil {
+		return 0, 0
+	}
+	var stopAfter *time.Duration
+	if d := tg.Disconnect; d != nil {
+		lostAfter, stopAfter = structs.Val(d.LostAfter), d.StopOnClientAfter
+	}
+	if lostAfter == 0 {
+		lostAfter = structs.Val(tg.MaxClientDisconnect)
+	}
+	if stopAfter == nil {
+		stopAfter = tg.StopAfterClientDisconnect
+	}
+	if stopAfter == nil {
+		return lostAfter, 0
+	}
+	// A leased group is lost only when its node has surely killed it: the lease, the longest kill timeout, and what
+	// two clocks may differ by.
+	lease := *stopAfter
+	var kill time.Duration
+	for _, t := range tg.Tasks {
+		kill = max(kill, structs.Val(t.KillTimeout))
+	}
+	lease += kill
+	return lostAfter, lease + lease/50 + 2*time.Second
+}
+
+// Missed decides about a node whose heartbeat did not come. lastBeat is when this leader last heard of it, or began
+// to lead, whichever is later.
+func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
+	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
+		Conditions: map[string]structs.Condition{}}}
+	for _, a := range allocs {
+		if a.ClientTerminal() {
+			continue
+		}
+		lostAfter, fence := tolerance(a)
+		until := j.Now.Add(lostAfter)
+		if lostAfter > 0 {
+			o.Update.Status = structs.NodeStatusDisconnected
+		}
+		if fenced := lastBeat.Add(fence); fence > 0 && fenced.After(until) {
+			until = fenced
+		}
+		if !until.After(j.Now) {
+			o.Update.Conditions[a.ID] = j.lost("node is down")
+			continue
+		}
+		o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionUnknown, Since: j.Now, Until: until,
+			Reason: "node missed its heartbeat"}
+		o.soonest(until)
+	}
+	message := "Node heartbeat missed"
+	if o.Update.Status == structs.NodeStatusDisconnected {
+		message = "Node disconnected"
+	}
+	o.Update.Event = j.event(message)
+	o.Evals = j.evals(node, allocs)
+	return o
+}
+
+// Expired decides about a silent node whose allocations have been unknown for some time: those whose time is up are
+// lost. It changes nothing (no conditions) when none is.
+func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation) Outcome {
+	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
+		Conditions: map[string]structs.Condition{}}}
+	var lost []*structs.Allocation
+	for _, a := range allocs {
+		if a.ClientTerminal() || a.Condition.Status != structs.ConditionUnknown {
+			continue
+		}
+		if a.Condition.Until.After(j.Now) {
+			o.soonest(a.Condition.Until)
+			if lostAfter, _ := tolerance(a); lostAfter > 0 {
+				o.Update.Status = structs.NodeStatusDisconnected
+			}
+			continue
+		}
+		lost = append(lost, a)
+		o.Update.Conditions[a.ID] = j.lost("node did not come back in time")
+	}
+	if len(lost) == 0 {
+		return o
+	}
+	if o.Update.Status == structs.NodeStatusDown {
+		o.Update.Event = j.event("Node is down: no allocation waits for its return any more")
+	} else {
+		o.Update.Event = j.event("Node stays disconnected: allocations were given up")
+	}
+	o.Evals = j.evals(node, lost)
+	for _, e := range o.Evals {
+		e.TriggeredBy = structs.EvalTriggerMaxDisconnect
+	}
+	return o
+}
+
+// Returned decides about a node that is heard again (or for the first time). Unknown allocations are as the node says
+// again; lost stays lost until the node has reported an end.
+func (j Judge) Returned(node *structs.Node, allocs []*structs.Allocation, status string) Outcome {
+	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: status,
+		Conditions: map[string]structs.Condition{}}}
+	for _, a := range allocs {
+		if a.Condition.Status == structs.ConditionUnknown || a.Condition.Status == structs.ConditionAway {
+			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionOK, Since: j.Now}
+		}
+	}
+	switch {
+	case node.Down():
+		o.Update.Event = j.event("Node reregistered by heartbeat")
+	case status == structs.NodeStatusReady:
+		o.Update.Event = j.event("Node is ready")
+	}
+	o.Evals = j.evals(node, allocs)
+	for _, e := range o.Evals {
+		if len(o.Update.Conditions) > 0 {
+			e.TriggeredBy = structs.EvalTriggerReconnect
+		}
+	}
+	return o
+}
+
+func (o *Outcome) soonest(until time.Time) {
+	if o.Until.IsZero() || until.Before(o.Until) {
+		o.Until = until
+	}
+}
+
+func (j Judge) lost(reason string) structs.Condition {
+	return structs.Condition{Status: structs.ConditionLost, Since: j.Now, Reason: reason}
+}
+
+func (j Judge) event(message string) *structs.NodeEvent {
+	return &structs.NodeEvent{Message: message, Subsystem: "Cluster", Timestamp: j.Now}
+}
+
+// evals makes one evaluation for each job with live allocations among allocs.
+func (j Judge) evals(node *structs.Node, allocs []*structs.Allocation) []*structs.Evaluation {
+	var out []*structs.Evaluation
+	seen := map[structs.NamespacedID]bool{}
+	for _, a := range allocs {
+		id := structs.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+		if a.Job == nil || seen[id] || (a.TerminalStatus() && !a.Orphaned()) {
+			continue
+		}
+		seen[id] = true
+		out = append(out, &structs.Evaluation{
+			ID: j.NewID(), Namespace: a.Namespace, JobID: a.JobID, NodeID: node.ID, NodeModifyIndex: node.ModifyIndex,
+			Type: structs.Val(a.Job.Type), Priority: structs.Val(a.Job.Priority),
+			TriggeredBy: structs.EvalTriggerNodeUpdate, Status: structs.EvalStatusPending,
+			CreateTime: j.Now.UnixNano(), ModifyTime: j.Now.UnixNano(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,7 @@
+// Package worker processes evaluations: a pool of workers dequeues, waits until this server's state is at least as new
+// as the evaluation, runs its scheduler over a snapshot and acknowledges. A session is one evaluation under way; it is
+// the scheduler's Planner.
+//
+// Invariants: a worker writes nothing for an evaluation whose token is not in flight any more; an evaluation that
+// takes long keeps its delivery by renewing it; a scheduler that panics costs one delivery, not the server.
+package worker

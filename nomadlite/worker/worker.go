@@ -1,0 +1,209 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/scheduler"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Broker gives out evaluations. Index is one which a snapshot must have reached to be new enough for the evaluation.
+type Broker interface {
+	Dequeue(ctx context.Context, types []string) (d Delivery, err error)
+	Ack(ctx context.Context, evalID, token string) error
+	Nack(ctx context.Context, evalID, token string) error
+	Renew(ctx context.Context, evalID, token string) error
+}
+
+// Delivery is an evaluation to work on.
+type Delivery struct {
+	Eval  *structs.Evaluation
+	Token string
+	Index uint64        // a snapshot must be at least this new
+	Lease time.Duration // the delivery ends unless it is acknowledged or renewed within
+}
+
+// Leader takes what workers decided.
+type Leader interface {
+	// SubmitPlan hands a plan to the applier.
+	SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.PlanResult, error)
+	// UpdateEvals stores evaluations; it is refused when token is not that of a delivery of evalID in flight.
+	UpdateEvals(ctx context.Context, evalID, token string, evals []*structs.Evaluation) (index uint64, err error)
+}
+
+// Factory makes the scheduler for a type of evaluation.
+type Factory func(evalType string, cfg scheduler.Config) (scheduler.Scheduler, error)
+
+// Config is what a Pool works with.
+type Config struct {
+	Logger  hclog.Logger
+	Store   *state.Store
+	Broker  Broker
+	Leader  Leader
+	Factory Factory
+	Types   []string // scheduler types to dequeue
+	Count   int      // workers
+	NewID   func() string
+}
+
+// Pool is the scheduling workers of a server.
+type Pool struct{ cfg Config }
+
+// New makes a pool.
+func New(cfg Config) *Pool { return &Pool{cfg: cfg} }
+
+// Run works until ctx ends.
+func (p *Pool) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for range p.cfg.Count {
+		wg.Go(func() { p.work(ctx) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// work processes one evaluation after the other. When the broker cannot be reached (an election) it tries again
+// with a growing delay.
+func (p *Pool) work(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		d, err := p.cfg.Broker.Dequeue(ctx, p.cfg.Types)
+		if err == nil {
+			failures = 0
+			p.deliver(ctx, d)
+			continue
+		}
+		failures = min(failures+1, 6)
+		select {
+		case <-time.After(50 * time.Millisecond << failures):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// deliver works on one delivery and ends it.
+func (p *Pool) deliver(ctx context.Context, d Delivery) {
+	log := p.cfg.Logger.With("eval_id", d.Eval.ID, "job_id", d.Eval.JobID, "namespace", d.Eval.Namespace)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { p.renew(ctx, cancel, d, log) })
+	err := p.process(ctx, d, log)
+	if err == nil {
+		if err = p.cfg.Broker.Ack(ctx, d.Eval.ID, d.Token); err != nil && ctx.Err() == nil {
+			log.Warn("evaluation could not be acknowledged", "error", err)
+		}
+		return
+	}
+	if ctx.Err() == nil && !errors.Is(err, structs.ErrNoLeader) && !errors.Is(err, structs.ErrStaleToken) {
+		log.Error("evaluation failed and will be tried again", "error", err)
+	}
+	if nerr := p.cfg.Broker.Nack(context.WithoutCancel(ctx), d.Eval.ID, d.Token); nerr != nil {
+		log.Debug("evaluation could not be given back", "error", nerr)
+	}
+}
+
+// renew keeps the delivery for as long as the evaluation runs; when it was taken away, the work on it ends.
+func (p *Pool) renew(ctx context.Context, cancel context.CancelFunc, d Delivery, log hclog.Logger) {
+	if d.Lease <= 0 {
+		return
+	}
+	tick := time.NewTicker(d.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			err := p.cfg.Broker.Renew(ctx, d.Eval.ID, d.Token)
+			if errors.Is(err, structs.ErrStaleToken) {
+				log.Warn("evaluation was taken away from this worker")
+				cancel()
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// process runs the evaluation's scheduler. A panic of it is an error of the evaluation.
+func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			log.Error("scheduler panicked", "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("process evaluation: scheduler panicked: %v", r)
+		}
+	}()
+	if err := p.cfg.Store.WaitIndex(ctx, d.Index); err != nil {
+		return fmt.Errorf("process evaluation: %w", err)
+	}
+	snap := p.cfg.Store.Snapshot()
+	s := &session{pool: p, delivery: d, snapshot: snap.Index()}
+	sched, err := p.cfg.Factory(d.Eval.Type, scheduler.Config{
+		Logger: log, State: snap.Scheduler(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID,
+	})
+	if err != nil {
+		return fmt.Errorf("process evaluation: %w", err)
+	}
+	return sched.Process(ctx, d.Eval)
+}
+
+// session is one evaluation under way.
+type session struct {
+	pool     *Pool
+	delivery Delivery
+	snapshot uint64 // index of the state which the scheduler looks at now
+}
+
+var _ scheduler.Planner = (*session)(nil)
+
+// SubmitPlan stamps the plan with the delivery and the snapshot and waits for its result.
+func (s *session) SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.PlanResult, scheduler.State, error) {
+	plan.EvalID, plan.EvalToken, plan.SnapshotIndex = s.delivery.Eval.ID, s.delivery.Token, s.snapshot
+	result, err := s.pool.cfg.Leader.SubmitPlan(ctx, plan)
+	if err != nil {
+		return nil, nil, fmt.Errorf("submit plan: %w", err)
+	}
+	if result.RefreshIndex == 0 {
+		return result, nil, nil
+	}
+	if err := s.pool.cfg.Store.WaitIndex(ctx, max(result.RefreshIndex, result.AllocIndex)); err != nil {
+		return nil, nil, fmt.Errorf("submit plan: %w", err)
+	}
+	snap := s.pool.cfg.Store.Snapshot()
+	s.snapshot = snap.Index()
+	return result, snap.Scheduler(), nil
+}
+
+// UpdateEval stores the evaluation's new status.
+func (s *session) UpdateEval(ctx context.Context, eval *structs.Evaluation) error {
+	return s.store(ctx, "update evaluation", eval)
+}
+
+// CreateEval stores a new evaluation. A blocked one carries the index of the state that had no room for it.
+func (s *session) CreateEval(ctx context.Context, eval *structs.Evaluation) error {
+	return s.store(ctx, "create evaluation", eval)
+}
+
+// ReblockEval puts an evaluation that was blocked before back among the blocked ones.
+func (s *session) ReblockEval(ctx context.Context, eval *structs.Evaluation) error {
+	return s.store(ctx, "block evaluation again", eval)
+}
+
+func (s *session) store(ctx context.Context, what string, eval *structs.Evaluation) error {
+	row := eval.Copy()
+	row.SnapshotIndex = s.snapshot
+	if _, err := s.pool.cfg.Leader.UpdateEvals(ctx, s.delivery.Eval.ID, s.delivery.Token, []*structs.Evaluation{row}); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
