@@ -29,6 +29,23 @@ type State interface {
 	SchedulerConfig() *structs.SchedulerConfiguration
 }
 
+// A State may know more than it must. What follows is used when it is there.
+type (
+	// UsageState keeps the usage of each node beside it: the sum over all allocations with HoldsResources. Without
+	// it the scheduler adds up the allocations of every node that it looks at.
+	UsageState interface {
+		NodeUsage(nodeID string) *structs.NodeUsage
+	}
+	// EvalState finds evaluations, so that an allocation whose follow-up evaluation is gone gets another.
+	EvalState interface {
+		Eval(id string) *structs.Evaluation
+	}
+	// PoolState finds node pools, whose configuration goes before the cluster's.
+	PoolState interface {
+		NodePool(name string) *structs.NodePool
+	}
+)
+
 // Planner takes what a scheduler decided. It is the only way out.
 type Planner interface {
 	// SubmitPlan hands a plan to the applier and waits for its result. State is not nil when the scheduler must look
@@ -49,6 +66,8 @@ type Config struct {
 	Planner Planner
 	Now     time.Time     // the time of this evaluation
 	NewID   func() string // gives a fresh uuid
+	// Clock measures how long placements take, for their metrics alone; nil leaves the times at 0.
+	Clock func() time.Time
 }
 
 // Scheduler processes one evaluation. An error means that the evaluation was not decided and may be tried again; a

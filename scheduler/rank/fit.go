@@ -1,0 +1,44 @@
+package rank
+
+import "github.com/nomadlite/nomadlite/structs"
+
+// Newcomer is an allocation that a plan wants to put on a node.
+type Newcomer struct {
+	Resources structs.Comparable
+	// Replaces is what the allocation that it replaces on the same node still holds, nil when there is none. The node
+	// starts the newcomer after that one ended, so it takes over what that one holds.
+	Replaces *structs.Comparable
+	// IgnorePorts are static ports that may be shared (ignore_collision).
+	IgnorePorts []uint16
+}
+
+// Fits says whether all newcomers fit on a node beside what its allocations hold (usage), and if not, which dimension
+// is exhausted. The plan applier asks it with the newest usage; the rules are those by which a Placer places.
+func Fits(node *structs.Node, usage *structs.NodeUsage, newcomers []Newcomer) (bool, string) {
+	p := newPlace(node, usage)
+	for i := range newcomers {
+		n := &newcomers[i]
+		for _, port := range n.Resources.Ports {
+			if !contains(n.IgnorePorts, int(port)) && !p.portFree(int(port), n.Replaces) {
+				return false, "network: port collision"
+			}
+		}
+		for _, core := range n.Resources.Cores {
+			if !p.coreFree(core, n.Replaces) {
+				return false, dimensionCores
+			}
+		}
+		p.occupy(&n.Resources, n.Replaces)
+		switch {
+		case node.NodeMaxAllocs > 0 && p.allocs > node.NodeMaxAllocs:
+			return false, dimensionAllocs
+		case p.usedCPU > p.cpu:
+			return false, dimensionCPU
+		case p.usedMem > p.memory:
+			return false, dimensionMemory
+		case p.usedDisk > p.disk:
+			return false, dimensionDisk
+		}
+	}
+	return true, ""
+}

@@ -1,0 +1,292 @@
+package rank
+
+import (
+	"maps"
+
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Config is what ranking depends on beside the nodes.
+type Config struct {
+	Seed                   string // the evaluation's id; tells equal nodes apart
+	Algorithm              string // binpack (or empty) or spread
+	MemoryOversubscription bool
+}
+
+// Peer is an allocation of the same job that is there already, or was placed earlier by the same plan.
+type Peer struct {
+	ID       string
+	NodeID   string
+	Group    string
+	Stopping bool // is wanted to stop, by this plan or an earlier one, but still holds what it has
+}
+
+// Ranker keeps what each node of a job's scope has left during one evaluation.
+type Ranker struct {
+	cfg    Config
+	job    *structs.Job
+	scope  *feasible.Scope
+	places []place
+	index  map[string]int
+	ties   []uint64
+	peers  []Peer
+	placed uint64
+}
+
+// New reads the usage of each node of the scope; usage may answer nil for an empty node.
+func New(
+	cfg Config, job *structs.Job, scope *feasible.Scope, peers []Peer, usage func(*structs.Node) *structs.NodeUsage,
+) *Ranker {
+	r := &Ranker{
+		cfg: cfg, job: job, scope: scope, peers: peers,
+		places: make([]place, len(scope.Nodes)),
+		index:  make(map[string]int, len(scope.Nodes)),
+		ties:   make([]uint64, len(scope.Nodes)),
+	}
+	seed := hash(fnvOffset, cfg.Seed)
+	for i, node := range scope.Nodes {
+		r.places[i] = newPlace(node, usage(node))
+		r.index[node.ID] = i
+		r.ties[i] = mix(hash(seed, node.ID))
+	}
+	return r
+}
+
+// Request is one allocation to place.
+type Request struct {
+	// Replaces is the allocation that ends for this one, nil when there is none. On its node the new one takes over
+	// what it holds.
+	Replaces *structs.Allocation
+	// Penalty names nodes on which the allocation failed before.
+	Penalty []string
+	// Prefer is the node that is taken whenever the allocation fits there, for a sticky disk. Empty for none.
+	Prefer string
+}
+
+// Placement is where an allocation goes and what it gets there.
+type Placement struct {
+	Node      *structs.Node
+	Resources *structs.AllocatedResources
+	Metrics   *structs.AllocationMetric
+}
+
+// Placer places the allocations of one group, one after the other.
+type Placer struct {
+	r        *Ranker
+	group    *feasible.Group
+	ask      *ask
+	affinity *feasible.Affinities
+	spreads  []*spread
+	desired  int
+	name     string
+	entries  []entry
+	heaps    heaps
+	distinct []*distinct
+	metric   structs.AllocationMetric
+	shared   bool // the maps of metric were handed out and must be copied before they change
+}
+
+// entry states of a node.
+const (
+	nodeOpen      = iota // feasible, fits
+	nodeFiltered         // not feasible
+	nodeExhausted        // feasible, does not fit
+)
+
+// entry is what a placer knows of one node.
+type entry struct {
+	state      uint8
+	collisions int32   // live allocations of the group on the node
+	affinity   float64 // score of the affinities
+	pack       float64
+	sum        float64 // of all scores but the spread
+	scores     int     // how many scores apply, the spread aside
+	bucket     int32
+	pos        int32 // in the bucket's heap
+	values     int32 // which tuple of spread values the node has
+	meta       *structs.NodeScoreMeta
+}
+
+// Group prepares the placement of a group: it asks each node of the scope whether the group is feasible and fits.
+func (r *Ranker) Group(tg *structs.TaskGroup, group *feasible.Group) *Placer {
+	p := &Placer{
+		r: r, group: group, name: structs.Val(tg.Name), desired: structs.Val(tg.Count),
+		ask:      newAsk(tg, r.cfg.MemoryOversubscription),
+		affinity: feasible.NewAffinities(r.job, tg),
+		spreads:  newSpreads(r.job, tg, r.scope.Nodes),
+		entries:  make([]entry, len(r.places)),
+	}
+	p.heaps.init(p)
+	p.metric = structs.AllocationMetric{
+		NodesEvaluated: len(r.places),
+		NodesInPool:    r.scope.InPool,
+		NodePool:       r.scope.Pool,
+		NodesAvailable: r.scope.Available,
+	}
+	p.countPeers()
+	for i := range p.entries {
+		p.admit(i)
+	}
+	p.heaps.build(p)
+	return p
+}
+
+// countPeers counts the job's allocations for anti-affinity, spread and the distinct constraints.
+func (p *Placer) countPeers() {
+	for _, d := range p.group.DistinctProperties {
+		p.distinct = append(p.distinct, newDistinct(d, p.r.scope.Nodes))
+	}
+	for _, peer := range p.r.peers {
+		i, ok := p.r.index[peer.NodeID]
+		if !ok {
+			continue
+		}
+		if peer.Group == p.name && !peer.Stopping {
+			p.entries[i].collisions++
+			for _, s := range p.spreads {
+				s.add(p.r.places[i].node)
+			}
+		}
+		for _, d := range p.distinct {
+			if d.rule.WholeJob || peer.Group == p.name {
+				d.add(i)
+			}
+		}
+	}
+	for _, s := range p.spreads {
+		s.rescore()
+	}
+}
+
+// admit decides the state of a node and scores it when it is open.
+func (p *Placer) admit(i int) {
+	e, pl := &p.entries[i], &p.r.places[i]
+	ok, reason := p.group.Check(pl.node)
+	if ok {
+		reason = p.distinctReason(i, nil)
+	}
+	if reason != "" {
+		p.filter(i, reason)
+		return
+	}
+	e.affinity = p.affinity.Score(pl.node)
+	e.values = p.heaps.valuesOf(p, pl.node)
+	if lack := pl.lacks(p.ask, nil); lack != "" {
+		p.exhaust(i, lack)
+		return
+	}
+	p.rate(i)
+}
+
+// distinctReason says which distinct constraint keeps another allocation off the node, "" for none. replaced does not
+// count, since it ends first.
+func (p *Placer) distinctReason(i int, replaced *structs.Allocation) string {
+	if p.group.DistinctHostsJob || p.group.DistinctHostsGroup {
+		nodeID := p.r.places[i].node.ID
+		for _, peer := range p.r.peers {
+			if peer.NodeID == nodeID && (p.group.DistinctHostsJob || peer.Group == p.name) &&
+				(replaced == nil || peer.ID != replaced.ID) {
+				return feasible.OperandDistinctHosts
+			}
+		}
+	}
+	for _, d := range p.distinct {
+		relief := 0
+		if replaced != nil && replaced.NodeID != "" {
+			if j, ok := p.r.index[replaced.NodeID]; ok && d.same(i, j) && p.isPeer(replaced.ID) {
+				relief = 1
+			}
+		}
+		if d.full(i, relief) {
+			return feasible.ConstraintText(d.rule.Constraint)
+		}
+	}
+	return ""
+}
+
+func (p *Placer) isPeer(id string) bool {
+	for _, peer := range p.r.peers {
+		if peer.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Placer) filter(i int, reason string) {
+	p.own()
+	e := &p.entries[i]
+	if e.state == nodeExhausted {
+		return // it is told once, by what kept it off first
+	}
+	e.state = nodeFiltered
+	p.metric.NodesFiltered++
+	count1(&p.metric.ConstraintFiltered, reason)
+	if class := p.r.places[i].node.NodeClass; class != "" {
+		count1(&p.metric.ClassFiltered, class)
+	}
+}
+
+func (p *Placer) exhaust(i int, dimension string) {
+	p.own()
+	p.entries[i].state = nodeExhausted
+	p.metric.NodesExhausted++
+	count1(&p.metric.DimensionExhausted, dimension)
+	if class := p.r.places[i].node.NodeClass; class != "" {
+		count1(&p.metric.ClassExhausted, class)
+	}
+}
+
+// own makes the metric's maps writable: those that were handed out are never changed.
+func (p *Placer) own() {
+	if !p.shared {
+		return
+	}
+	p.shared = false
+	p.metric.ConstraintFiltered = maps.Clone(p.metric.ConstraintFiltered)
+	p.metric.ClassFiltered = maps.Clone(p.metric.ClassFiltered)
+	p.metric.DimensionExhausted = maps.Clone(p.metric.DimensionExhausted)
+	p.metric.ClassExhausted = maps.Clone(p.metric.ClassExhausted)
+}
+
+func count1(m *map[string]int, key string) {
+	if *m == nil {
+		*m = map[string]int{}
+	}
+	(*m)[key]++
+}
+
+// rate computes the scores of an open node, the spread aside.
+func (p *Placer) rate(i int) {
+	e, pl := &p.entries[i], &p.r.places[i]
+	e.meta = nil
+	e.pack = p.pack(pl, nil)
+	e.sum, e.scores = p.sum(e.pack, e.affinity, int(e.collisions), false)
+}
+
+func (p *Placer) pack(pl *place, relief *structs.Comparable) float64 {
+	cpu, mem := pl.usedCPU+p.ask.cpu, pl.usedMem+p.ask.memory
+	if p.ask.cores > 0 {
+		cpu += int64(p.ask.cores) * pl.coreMHz()
+	}
+	if relief != nil {
+		cpu, mem = cpu-relief.CPU, mem-relief.MemoryMB
+	}
+	return packScore(p.r.cfg.Algorithm, free(pl.cpu, cpu), free(pl.memory, mem))
+}
+
+// sum adds up the scores that apply; those that say nothing do not count.
+func (p *Placer) sum(pack, affinity float64, collisions int, penalty bool) (float64, int) {
+	sum, n := pack, 1
+	if collisions > 0 {
+		sum, n = sum+antiAffinityScore(collisions, p.desired), n+1
+	}
+	if penalty {
+		sum, n = sum-1, n+1
+	}
+	if affinity != 0 {
+		sum, n = sum+affinity, n+1
+	}
+	return sum, n
+}

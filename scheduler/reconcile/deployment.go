@@ -1,0 +1,289 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Descriptions of a deployment, as the public API shows them.
+const (
+	deployRunning     = "Deployment is running"
+	deployNeedPromote = "Deployment is running but requires manual promotion"
+	deployAutoPromote = "Deployment is running pending automatic promotion"
+	deploySuccessful  = "Deployment completed successfully"
+	deployStopped     = "Cancelled because job is stopped"
+	deployNewer       = "Cancelled due to newer version of job"
+)
+
+// deployment is what a reconciliation knows of the rollout of the job's current version.
+type deployment struct {
+	current    *structs.Deployment // of the current version, whatever its status; nil when there is none
+	created    bool                // current is new in this run
+	incomplete bool                // a group still has something to do
+	watched    bool                // a group of the current version is in the deployment
+}
+
+// groupDeployment is one group's part in it. A group without an update block has no part.
+type groupDeployment struct {
+	run      *run
+	g        *group
+	strategy *structs.UpdateStrategy
+	state    *structs.DeploymentState
+}
+
+// openDeployment cancels a rollout that is overtaken and finds that of the current version.
+func (r *run) openDeployment() {
+	d := r.in.Deployment
+	if d == nil {
+		return
+	}
+	current := r.in.Job != nil && d.JobVersion == r.in.Job.Version && d.JobCreateIndex == r.in.Job.CreateIndex
+	switch {
+	case r.in.Job.Stopped():
+		r.cancel(d, deployStopped)
+	case !current:
+		r.cancel(d, deployNewer)
+	default:
+		r.deploy.current = d
+		if d.Active() {
+			r.out.ActiveDeployment = d.ID
+		}
+	}
+}
+
+func (r *run) cancel(d *structs.Deployment, why string) {
+	if !d.Active() {
+		return
+	}
+	r.out.DeploymentUpdates = append(r.out.DeploymentUpdates, &structs.DeploymentStatusUpdate{
+		DeploymentID: d.ID, Status: structs.DeploymentStatusCancelled, StatusDescription: why,
+	})
+}
+
+func (r *run) deploymentOf(g *group) *groupDeployment {
+	gd := &groupDeployment{run: r, g: g}
+	if u := g.tg.Update; u != nil && structs.Val(u.MaxParallel) > 0 && !r.in.Batch {
+		gd.strategy = u
+	}
+	if d := r.deploy.current; d != nil {
+		gd.state = d.TaskGroups[g.name]
+	}
+	return gd
+}
+
+// active says that new allocations of the group belong to the deployment.
+func (d *groupDeployment) active() bool {
+	return d.strategy != nil && d.state != nil && d.run.out.ActiveDeployment != ""
+}
+
+func (d *groupDeployment) status() string {
+	if d.run.deploy.current == nil {
+		return ""
+	}
+	return d.run.deploy.current.Status
+}
+
+func (d *groupDeployment) paused() bool {
+	return d.strategy != nil && d.status() == structs.DeploymentStatusPaused
+}
+
+// require opens the group's part in the deployment when something of it is rolled out: its first allocations of this
+// version, or a change to those it has.
+func (d *groupDeployment) require(destructive, inPlace bool, missing int) {
+	if d.strategy == nil || d.state != nil {
+		return
+	}
+	current := d.run.deploy.current
+	if current != nil && !d.run.deploy.created {
+		return // this version's rollout has begun without the group, or is over
+	}
+	if !destructive && !inPlace && (missing == 0 || d.hadVersion()) {
+		return
+	}
+	if current == nil {
+		current = d.run.newDeployment()
+	}
+	d.state = &structs.DeploymentState{
+		AutoRevert:       structs.Val(d.strategy.AutoRevert),
+		ProgressDeadline: structs.Val(d.strategy.ProgressDeadline),
+		DesiredTotal:     structs.Val(d.g.tg.Count),
+	}
+	if d.state.ProgressDeadline > 0 {
+		d.state.RequireProgressBy = d.run.in.Now.Add(d.state.ProgressDeadline)
+	}
+	if destructive {
+		d.state.DesiredCanaries = structs.Val(d.strategy.Canary)
+	}
+	current.TaskGroups[d.g.name] = d.state
+	if d.state.DesiredCanaries > 0 {
+		current.StatusDescription = deployNeedPromote
+		if structs.Val(d.strategy.AutoPromote) {
+			current.StatusDescription = deployAutoPromote
+		}
+	}
+}
+
+// hadVersion says that the group has had an allocation of the current version before.
+func (d *groupDeployment) hadVersion() bool {
+	for _, a := range d.run.in.Allocs {
+		if a.TaskGroup == d.g.name && sameVersion(d.run.in.Job, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) newDeployment() *structs.Deployment {
+	job := r.in.Job
+	d := &structs.Deployment{
+		ID: r.in.NewID(), Namespace: r.in.Namespace, JobID: r.in.JobID,
+		JobVersion: job.Version, JobModifyIndex: job.ModifyIndex, JobSpecModifyIndex: job.JobModifyIndex,
+		JobCreateIndex: job.CreateIndex, IsMultiregion: job.IsMultiregion(),
+		TaskGroups: map[string]*structs.DeploymentState{},
+		Status:     structs.DeploymentStatusRunning, StatusDescription: deployRunning,
+		CreateTime: r.in.Now.UnixNano(), ModifyTime: r.in.Now.UnixNano(),
+	}
+	r.deploy.current, r.deploy.created = d, true
+	r.out.Deployment = d
+	r.out.ActiveDeployment = d.ID
+	return d
+}
+
+// limit is how many allocations may be updated now: all without an update block, else max_parallel minus those of the
+// deployment whose health is not known yet; none while it is paused, failed, or waits for its canaries.
+func (d *groupDeployment) limit(g *group, destructive, missing int) int {
+	if d.strategy == nil {
+		return destructive
+	}
+	switch d.status() {
+	case structs.DeploymentStatusPaused, structs.DeploymentStatusFailed, structs.DeploymentStatusCancelled:
+		return 0
+	}
+	if d.awaitsPromotion() {
+		return 0
+	}
+	limit := structs.Val(d.strategy.MaxParallel) - missing
+	for _, s := range g.slots {
+		if d.run.deploy.current == nil || s.alloc.DeploymentID != d.run.deploy.current.ID {
+			continue
+		}
+		switch health := healthOf(s.alloc); {
+		case health == nil:
+			limit--
+		case !*health:
+			return 0
+		}
+	}
+	return max(0, limit)
+}
+
+func healthOf(a *structs.Allocation) *bool {
+	if a.DeploymentStatus == nil {
+		return nil
+	}
+	return a.DeploymentStatus.Healthy
+}
+
+func (d *groupDeployment) awaitsPromotion() bool {
+	return d.state != nil && d.state.DesiredCanaries > 0 && !d.state.Promoted
+}
+
+// setCanariesApart takes the canaries that nobody has promoted yet out of the group's places; those of a rollout that
+// is over are stopped.
+func (g *group) setCanariesApart() {
+	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool {
+		if !s.isCanary() {
+			return false
+		}
+		current := g.run.deploy.current
+		own := current != nil && s.alloc.DeploymentID == current.ID
+		switch {
+		case own && g.deploy.state != nil && g.deploy.state.Promoted:
+			return false
+		case own && current.Active():
+			g.canaries = append(g.canaries, s)
+		case !own && s.sameVersion():
+			return false // an earlier rollout of this very version promoted it
+		default:
+			g.stop(s.subject, reasonNotNeeded)
+		}
+		return true
+	})
+}
+
+// placeCanaries makes the canaries which the rollout still misses, beside the allocations whose names they take.
+func (g *group) placeCanaries(destructive []*slot) {
+	if !g.deploy.awaitsPromotion() || !g.deploy.active() || g.deploy.paused() {
+		return
+	}
+	taken := map[string]bool{}
+	have := 0
+	var replaced []*slot
+	for _, s := range g.canaries {
+		taken[s.alloc.Name] = true
+		have++
+		if s.goes() || s.bucket == Hold || s.bucket == Later {
+			replaced = append(replaced, s)
+		} else {
+			g.desired.Ignore++
+		}
+	}
+	rest := g.slots
+	g.slots = replaced
+	g.replace()
+	g.slots = rest
+	for _, s := range destructive {
+		if have >= g.deploy.state.DesiredCanaries {
+			return
+		}
+		if !taken[s.alloc.Name] {
+			g.placeCanary(s.alloc.Name)
+			taken[s.alloc.Name] = true
+			have++
+		}
+	}
+	for i := 0; have < g.deploy.state.DesiredCanaries; i++ {
+		if name := structs.AllocName(g.in.JobID, g.name, i); !taken[name] {
+			g.placeCanary(name)
+			taken[name] = true
+			have++
+		}
+	}
+}
+
+func (g *group) placeCanary(name string) {
+	g.desired.Canary++
+	g.out.Places = append(g.out.Places, Place{Group: g.tg, Name: name, Canary: true, Deploys: true})
+}
+
+// completeDeployment notes whether the group's part is done.
+func (r *run) completeDeployment(g *group) {
+	d := g.deploy
+	if !d.active() {
+		return
+	}
+	r.deploy.watched = true
+	healthy := 0
+	for _, s := range g.slots {
+		if s.alloc.DeploymentID == r.deploy.current.ID {
+			if h := healthOf(s.alloc); h != nil && *h && s.bucket == Keep && s.sameVersion() {
+				healthy++
+			}
+		}
+	}
+	if healthy < d.state.DesiredTotal || d.awaitsPromotion() {
+		r.deploy.incomplete = true
+	}
+}
+
+// closeDeployment ends the rollout when every group's part is done.
+func (r *run) closeDeployment() {
+	d := r.deploy.current
+	if d == nil || r.deploy.created || !d.Active() || !r.deploy.watched || r.deploy.incomplete {
+		return
+	}
+	r.out.DeploymentUpdates = append(r.out.DeploymentUpdates, &structs.DeploymentStatusUpdate{
+		DeploymentID: d.ID, Status: structs.DeploymentStatusSuccessful, StatusDescription: deploySuccessful,
+	})
+}

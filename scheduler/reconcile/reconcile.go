@@ -1,0 +1,228 @@
+package reconcile
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// followWindow folds follow-up evaluations that would come shortly one after the other into one.
+const followWindow = 5 * time.Second
+
+// run is one reconciliation under way.
+type run struct {
+	in         *Input
+	out        *Result
+	comparer   *comparer
+	successors map[string]*structs.Allocation // by id of the allocation that is replaced
+	follow     []*structs.Evaluation
+	deploy     deployment
+}
+
+// Run compares what is wanted with what is there.
+func Run(in Input) *Result {
+	r := &run{
+		in:       &in,
+		out:      &Result{Desired: map[string]*structs.DesiredUpdates{}},
+		comparer: &comparer{job: in.Job, known: map[comparison]Difference{}},
+	}
+	r.successors = successorsOf(in.Allocs)
+	r.openDeployment()
+	groups := map[string][]*structs.Allocation{}
+	for _, a := range in.Allocs {
+		groups[a.TaskGroup] = append(groups[a.TaskGroup], a)
+	}
+	if !in.Job.Stopped() {
+		for _, tg := range in.Job.TaskGroups {
+			if name := structs.Val(tg.Name); groups[name] == nil {
+				groups[name] = []*structs.Allocation{}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		r.group(name, groups[name])
+	}
+	r.closeDeployment()
+	r.out.Follow = r.follow
+	return r.out
+}
+
+// successorsOf finds for each allocation the newest one that follows it.
+func successorsOf(allocs []*structs.Allocation) map[string]*structs.Allocation {
+	m := make(map[string]*structs.Allocation)
+	for _, a := range allocs {
+		if a.PreviousAllocation == "" {
+			continue
+		}
+		if old := m[a.PreviousAllocation]; old == nil || newer(a, old) {
+			m[a.PreviousAllocation] = a
+		}
+	}
+	return m
+}
+
+func newer(a, b *structs.Allocation) bool {
+	if a.CreateIndex != b.CreateIndex {
+		return a.CreateIndex > b.CreateIndex
+	}
+	return a.ID > b.ID
+}
+
+// slot is one of a group's places and what becomes of who has it.
+type slot struct {
+	*subject
+	bucket Bucket
+	reason string
+	index  int
+}
+
+// group decides one group: classify, drop duplicates and surplus, replace, fill up, update.
+func (r *run) group(name string, allocs []*structs.Allocation) {
+	g := &group{
+		run: r, name: name, tg: wantedGroup(r.in.Job, name), desired: &structs.DesiredUpdates{},
+		stopping: map[string]*structs.Allocation{},
+	}
+	r.out.Desired[name] = g.desired
+	slices.SortFunc(allocs, byName)
+	for _, a := range allocs {
+		g.sort(a)
+	}
+	if g.tg == nil {
+		return
+	}
+	g.deploy = r.deploymentOf(g)
+	g.resolveReconnected()
+	g.setCanariesApart()
+	g.dropDuplicates()
+	g.dropSurplus()
+	missing := g.missing()
+	g.updates(missing)
+	g.replace()
+	g.fill(missing)
+	r.completeDeployment(g)
+}
+
+func wantedGroup(job *structs.Job, name string) *structs.TaskGroup {
+	if job.Stopped() {
+		return nil
+	}
+	return job.LookupTaskGroup(name)
+}
+
+func byName(a, b *structs.Allocation) int {
+	return cmp.Or(cmp.Compare(a.NameIndex(), b.NameIndex()), cmp.Compare(a.CreateIndex, b.CreateIndex), strings.Compare(a.ID, b.ID))
+}
+
+// group is one group's reconciliation under way.
+type group struct {
+	*run
+	name     string
+	tg       *structs.TaskGroup // nil when it is not wanted
+	desired  *structs.DesiredUpdates
+	slots    []*slot
+	canaries []*slot
+	stopping map[string]*structs.Allocation // by name: told to stop, not ended, nothing follows it yet
+	deploy   *groupDeployment
+}
+
+// sort classifies one allocation and does at once what needs no look at the others.
+func (g *group) sort(a *structs.Allocation) {
+	s := newSubject(g.in, a, g.tg, g.successors[a.ID])
+	hit := classify(s)
+	g.out.Decisions = append(g.out.Decisions, Decision{a, hit.bucket, hit.name, hit.reason})
+	switch hit.bucket {
+	case Ignore:
+	case Stopping:
+		if next := g.successors[a.ID]; next == nil || next.TerminalStatus() {
+			g.stopping[a.Name] = a
+		}
+	case LoseStopping, Lose:
+		g.lose(s, hit.reason)
+	case Unwanted:
+		g.stop(s, hit.reason)
+	default:
+		if hit.bucket == Unknown && s.replaced() && !s.successor.TerminalStatus() {
+			g.note(s, hit.reason) // its replacement has the place
+			return
+		}
+		g.slots = append(g.slots, &slot{subject: s, bucket: hit.bucket, reason: hit.reason, index: a.NameIndex()})
+	}
+}
+
+func (g *group) stop(s *subject, reason string) {
+	g.desired.Stop++
+	g.out.Stops = append(g.out.Stops, Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reason})
+}
+
+func (g *group) lose(s *subject, reason string) {
+	g.desired.Stop++
+	g.out.Stops = append(g.out.Stops, g.loss(s, reason))
+}
+
+// loss gives an allocation up.
+func (g *group) loss(s *subject, reason string) Stop {
+	st := Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reason}
+	if s.alloc.Condition.Status != structs.ConditionLost {
+		st.Condition = &structs.Condition{Status: structs.ConditionLost, Since: g.in.Now, Reason: reason}
+	}
+	return st
+}
+
+// note marks an allocation as unknown, with an evaluation for when the patience with it ends. It says nothing twice.
+func (g *group) note(s *subject, reason string) {
+	var until time.Time
+	switch {
+	case s.fenced():
+		until = s.unheardSince().Add(s.terms.fence)
+	case s.terms.replace && s.terms.lostAfter > 0:
+		until = s.lostAt()
+	}
+	if s.conditionUnknown() && (until.IsZero() || g.pending(s.alloc)) {
+		return
+	}
+	st := Stop{Alloc: s.alloc, Description: reason}
+	if !s.conditionUnknown() {
+		g.desired.Disconnect++
+		st.Condition = &structs.Condition{
+			Status: structs.ConditionUnknown, Since: s.unheardSince(), Until: until, Reason: reason,
+		}
+	}
+	if !until.IsZero() {
+		st.FollowupEval = g.followUp(until, structs.EvalTriggerMaxDisconnect, "created for delayed disconnect timeout")
+	}
+	g.out.Stops = append(g.out.Stops, st)
+}
+
+// pending says that the allocation names a follow-up evaluation that is still to come.
+func (g *group) pending(a *structs.Allocation) bool {
+	if a.FollowupEvalID == "" || (g.in.Eval != nil && a.FollowupEvalID == g.in.Eval.ID) {
+		return false
+	}
+	return g.in.Pending == nil || g.in.Pending(a.FollowupEvalID)
+}
+
+// followUp gives the id of an evaluation at that time, a new one when none of those under way is close enough.
+func (r *run) followUp(at time.Time, trigger, description string) string {
+	for _, e := range r.follow {
+		if e.TriggeredBy == trigger && !e.WaitUntil.Before(at) && e.WaitUntil.Sub(at) <= followWindow {
+			return e.ID
+		}
+	}
+	e := &structs.Evaluation{
+		ID: r.in.NewID(), Namespace: r.in.Namespace, JobID: r.in.JobID, Status: structs.EvalStatusPending,
+		StatusDescription: description, TriggeredBy: trigger, WaitUntil: at,
+		CreateTime: r.in.Now.UnixNano(), ModifyTime: r.in.Now.UnixNano(),
+	}
+	if r.in.Job != nil {
+		e.Type, e.Priority, e.JobModifyIndex = structs.Val(r.in.Job.Type), structs.Val(r.in.Job.Priority), r.in.Job.JobModifyIndex
+	}
+	if r.in.Eval != nil {
+		e.PreviousEval = r.in.Eval.ID
+	}
+	r.follow = append(r.follow, e)
+	return e.ID
+}

@@ -1,0 +1,118 @@
+package reconcile
+
+// Bucket is what becomes of an allocation.
+type Bucket string
+
+// The buckets. Those under "slot" hold one of the group's places.
+const (
+	Ignore       Bucket = "ignore"        // it is of no more concern
+	Stopping     Bucket = "stopping"      // it was told to stop and has not ended yet
+	LoseStopping Bucket = "lose-stopping" // as before, but nobody will hear of its end: give it up
+	Unwanted     Bucket = "unwanted"      // to be stopped
+	Lose         Bucket = "lose"          // give it up, nothing takes its place
+
+	Keep      Bucket = "keep"       // slot: runs, or is about to
+	Done      Bucket = "done"       // slot: a batch allocation that did its work
+	Exhausted Bucket = "exhausted"  // slot: failed, its policy allows no replacement
+	Later     Bucket = "later"      // slot: failed, to be replaced at a later time
+	Hold      Bucket = "hold"       // slot: cannot be heard, nothing takes its place for now
+	Migrate   Bucket = "migrate"    // slot: to be stopped and placed elsewhere
+	Lost      Bucket = "lost"       // slot: given up and placed anew
+	Again     Bucket = "reschedule" // slot: failed, to be placed anew now
+	Unknown   Bucket = "unknown"    // slot: cannot be heard, a replacement runs meanwhile
+)
+
+// Reasons that become a DesiredDescription, as the public API shows them.
+const (
+	reasonNotNeeded   = "alloc not needed due to job update"
+	reasonUpdating    = "alloc is being updated due to job update"
+	reasonLost        = "alloc is lost since its node is down"
+	reasonUnknown     = "alloc is unknown since its node is disconnected"
+	reasonMigrating   = "alloc is being migrated"
+	reasonRescheduled = "alloc was rescheduled because it failed"
+	reasonReconnected = "alloc not needed due to disconnected client reconnect"
+)
+
+// rule is one line of the table.
+type rule struct {
+	name   string
+	when   func(*subject) bool
+	bucket Bucket
+	reason string
+}
+
+// rules classify an allocation; the first whose condition holds decides. The order is: what has ended or was told to,
+// what nobody wants, what ended by itself, what cannot be heard, what was asked to move, the rest.
+var rules = []rule{
+	// Ended, or told to end.
+	{"work done", func(s *subject) bool {
+		return !s.jobGone() && s.in.Batch && s.ranToEnd() && s.sameVersion() && !s.replaced()
+	},
+		Done, "ran to its end"},
+	{"work of an earlier version", func(s *subject) bool { return s.in.Batch && s.ended() && !s.sameVersion() && !s.conditionLost() },
+		Ignore, "ended under an earlier version of the job"},
+	{"told to stop, ended", func(s *subject) bool { return s.wantedToEnd() && s.ended() },
+		Ignore, "stopped"},
+	{"told to stop, node down", func(s *subject) bool { return s.wantedToEnd() && s.nodeDown() && !s.away() && !s.fenced() },
+		LoseStopping, reasonLost},
+	{"told to stop", func(s *subject) bool { return s.wantedToEnd() },
+		Stopping, "is stopping"},
+	{"ended and replaced", func(s *subject) bool { return s.ended() && s.replaced() },
+		Ignore, "was replaced"},
+
+	// Nobody wants it.
+	{"not wanted, ended", func(s *subject) bool { return s.jobGone() && s.ended() && !s.conditionLost() },
+		Ignore, "ended before its job did"},
+	{"not wanted, node down", func(s *subject) bool {
+		return s.jobGone() && (s.conditionLost() || s.nodeDown() && !s.away() && !s.fenced())
+	},
+		Lose, reasonLost},
+	{"not wanted", func(s *subject) bool { return s.jobGone() },
+		Unwanted, reasonNotNeeded},
+
+	// Ended by itself, or was given up.
+	{"given up", func(s *subject) bool { return s.conditionLost() },
+		Lost, reasonLost},
+	{"complete", func(s *subject) bool { return s.ended() && !s.failed() },
+		Ignore, "ended by itself"},
+	{"failed, asked to move", func(s *subject) bool { return s.failed() && s.askedToMove() },
+		Again, reasonRescheduled},
+	{"failed, due", func(s *subject) bool { return s.failed() && s.dueNow() },
+		Again, reasonRescheduled},
+	{"failed, due later", func(s *subject) bool { return s.failed() && s.dueLater() },
+		Later, "failed, is rescheduled later"},
+	{"failed, no more attempts", func(s *subject) bool { return s.failed() },
+		Exhausted, "failed, its reschedule policy allows no more attempts"},
+
+	// Its node cannot be heard.
+	{"node expected back", func(s *subject) bool { return s.nodeUnheard() && !s.nodeGone() && s.away() },
+		Keep, "its node is expected back"},
+	{"fence not closed", func(s *subject) bool { return s.nodeUnheard() && !s.nodeGone() && s.fenced() },
+		Hold, reasonUnknown},
+	{"node gone", func(s *subject) bool { return s.nodeGone() },
+		Lost, reasonLost},
+	{"never replaced", func(s *subject) bool { return s.nodeUnheard() && !s.terms.replace },
+		Hold, reasonUnknown},
+	{"node down", func(s *subject) bool { return s.nodeDown() },
+		Lost, reasonLost},
+	{"disconnected, patient", func(s *subject) bool { return s.nodeDisconnected() && s.patient() },
+		Unknown, reasonUnknown},
+	{"disconnected, out of patience", func(s *subject) bool { return s.nodeDisconnected() },
+		Lost, reasonLost},
+
+	// It is heard and runs.
+	{"asked to move", func(s *subject) bool { return s.askedToMove() },
+		Migrate, reasonMigrating},
+	{"runs", func(*subject) bool { return true },
+		Keep, "runs"},
+}
+
+// classify gives the first rule that matches.
+func classify(s *subject) *rule {
+	for i := range rules {
+		if rules[i].when(s) {
+			return &rules[i]
+		}
+	}
+	return &rules[len(rules)-1]
+}

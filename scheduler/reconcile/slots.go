@@ -1,0 +1,347 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// live says that somebody has the slot who may be running.
+func (s *slot) live() bool {
+	return s.bucket == Keep || s.bucket == Hold || s.bucket == Migrate || s.bucket == Unknown
+}
+
+// goes says that who has the slot leaves it and something is placed instead.
+func (s *slot) goes() bool {
+	return s.bucket == Migrate || s.bucket == Lost || s.bucket == Again || s.bucket == Unknown
+}
+
+func (s *slot) isCanary() bool {
+	return s.alloc.DeploymentStatus != nil && s.alloc.DeploymentStatus.Canary
+}
+
+// resolveReconnected decides between an allocation that is heard again and the one that replaced it meanwhile.
+func (g *group) resolveReconnected() {
+	byID := map[string]*slot{}
+	for _, s := range g.slots {
+		byID[s.alloc.ID] = s
+	}
+	gone := map[*slot]bool{}
+	for _, s := range g.slots {
+		if s.bucket != Keep || s.nodeUnheard() || gone[s] {
+			continue
+		}
+		rival := byID[g.lastSuccessor(s.alloc)]
+		if rival == nil || rival == s || rival.alloc.Name != s.alloc.Name {
+			continue
+		}
+		loser := rival
+		if g.keepsReplacement(s, rival) {
+			loser = s
+		}
+		if loser == rival {
+			g.desired.Reconnect++
+		}
+		gone[loser] = true
+		g.stop(loser.subject, reasonReconnected)
+	}
+	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool { return gone[s] })
+}
+
+// lastSuccessor follows the chain of replacements to its end.
+func (g *group) lastSuccessor(a *structs.Allocation) string {
+	last, seen := "", map[string]bool{}
+	for next := g.successors[a.ID]; next != nil && !seen[next.ID]; next = g.successors[next.ID] {
+		seen[next.ID] = true
+		last = next.ID
+	}
+	return last
+}
+
+// keepsReplacement decides by the group's strategy; a replacement that does not run cannot win, nor can an original of
+// another version that would have to be updated.
+func (g *group) keepsReplacement(original, replacement *slot) bool {
+	if g.comparer.compare(original.alloc).Kind == KindDestructive {
+		return true
+	}
+	if replacement.bucket != Keep {
+		return false
+	}
+	switch original.terms.strategy {
+	case strategyKeepOriginal:
+		return false
+	case strategyKeepReplacement:
+		return true
+	case strategyLongestRunning:
+		return startedAt(replacement.alloc) != 0 && startedAt(original.alloc) > startedAt(replacement.alloc)
+	default:
+		return placedScore(replacement.alloc) > placedScore(original.alloc)
+	}
+}
+
+// startedAt is when the last of the main tasks started, 0 when none did.
+func startedAt(a *structs.Allocation) int64 {
+	var last int64
+	for _, ts := range a.TaskStates {
+		if !ts.StartedAt.IsZero() {
+			last = max(last, ts.StartedAt.UnixNano())
+		}
+	}
+	return last
+}
+
+// placedScore is the score with which an allocation's node was chosen.
+func placedScore(a *structs.Allocation) float64 {
+	if a.Metrics == nil {
+		return 0
+	}
+	for _, m := range a.Metrics.ScoreMetaData {
+		if m.NodeID == a.NodeID {
+			return m.NormScore
+		}
+	}
+	return 0
+}
+
+// dropDuplicates leaves each name to one: the one of the current version, else the older one.
+func (g *group) dropDuplicates() {
+	best := map[string]*slot{}
+	var out []*slot
+	for _, s := range g.slots {
+		other := best[s.alloc.Name]
+		if other == nil {
+			best[s.alloc.Name] = s
+			out = append(out, s)
+			continue
+		}
+		loser := s
+		if g.prefer(s, other) {
+			loser, best[s.alloc.Name] = other, s
+			out[slices.Index(out, other)] = s
+		}
+		g.drop(loser)
+	}
+	g.slots = out
+}
+
+func (g *group) prefer(a, b *slot) bool {
+	if a.live() != b.live() {
+		return a.live()
+	}
+	if x, y := a.sameVersion(), b.sameVersion(); x != y {
+		return x
+	}
+	return false
+}
+
+// drop takes a slot away: who has it is stopped, or not replaced.
+func (g *group) drop(s *slot) {
+	switch s.bucket {
+	case Lost:
+		g.lose(s.subject, s.reason)
+	case Done:
+		// Nothing to do: it has ended.
+	default:
+		g.stop(s.subject, reasonNotNeeded)
+	}
+}
+
+// dropSurplus brings the group down to its count: first those that leave their place anyway are not replaced, then the
+// highest index goes.
+func (g *group) dropSurplus() {
+	surplus := len(g.slots) - structs.Val(g.tg.Count)
+	if surplus <= 0 {
+		return
+	}
+	order := slices.Clone(g.slots)
+	slices.SortStableFunc(order, func(a, b *slot) int {
+		if x, y := a.dropRank(), b.dropRank(); x != y {
+			return x - y
+		}
+		return b.index - a.index
+	})
+	gone := order[:surplus]
+	for _, s := range gone {
+		g.drop(s)
+	}
+	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool { return slices.Contains(gone, s) })
+}
+
+// dropRank orders who leaves first when there are too many.
+func (s *slot) dropRank() int {
+	switch s.bucket {
+	case Lost, Again:
+		return 0
+	case Later, Exhausted:
+		return 1
+	case Migrate, Unknown:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// missing gives the names that nobody has, the lowest first.
+func (g *group) missing() []string {
+	count := structs.Val(g.tg.Count)
+	need := count - len(g.slots)
+	if need <= 0 {
+		return nil
+	}
+	taken := make(map[int]bool, len(g.slots))
+	for _, s := range g.slots {
+		taken[s.index] = true
+	}
+	names := make([]string, 0, need)
+	for i := 0; len(names) < need; i++ {
+		if !taken[i] {
+			names = append(names, structs.AllocName(g.in.JobID, g.name, i))
+		}
+	}
+	return names
+}
+
+// fill places what is missing. A name whose last holder still stops is linked to it, so that the node waits for its end.
+func (g *group) fill(names []string) {
+	if g.deploy.paused() {
+		return
+	}
+	for _, name := range names {
+		g.desired.Place++
+		g.out.Places = append(g.out.Places, Place{
+			Group: g.tg, Name: name, Previous: g.stopping[name], Deploys: g.deploy.active(),
+		})
+	}
+}
+
+// replace places what takes the place of those that leave theirs, and says what is to come of those that wait.
+func (g *group) replace() {
+	for _, s := range g.slots {
+		switch s.bucket {
+		case Migrate:
+			g.desired.Migrate++
+			g.out.Stops = append(g.out.Stops, Stop{
+				Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: s.reason,
+			})
+			if !structs.Val(s.alloc.DesiredTransition.MigrateDisablePlacement) {
+				g.place(s, nil)
+			}
+		case Lost:
+			g.desired.Stop++
+			g.desired.Place++
+			g.out.Stops = append(g.out.Stops, g.loss(s.subject, s.reason))
+			g.place(s, nil)
+		case Unknown:
+			g.note(s.subject, s.reason)
+			g.desired.Place++
+			g.place(s, nil)
+		case Hold:
+			g.note(s.subject, s.reason)
+		case Again:
+			g.desired.RescheduleNow++
+			g.desired.Place++
+			g.place(s, &Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: s.reason})
+		case Later:
+			g.desired.RescheduleLater++
+			g.later(s)
+		}
+	}
+}
+
+// place makes the placement that follows who has the slot.
+func (g *group) place(s *slot, stop *Stop) {
+	p := Place{
+		Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, StopPrevious: stop,
+		Reschedule: s.bucket == Again, Deploys: g.deploy.active(),
+		Canary: s.isCanary() && slices.Contains(g.canaries, s),
+	}
+	if s.bucket == Again {
+		p.Penalty = append(p.Penalty, s.alloc.NodeID)
+		if t := s.alloc.RescheduleTracker; t != nil {
+			for _, e := range t.Events {
+				if !slices.Contains(p.Penalty, e.PrevNodeID) {
+					p.Penalty = append(p.Penalty, e.PrevNodeID)
+				}
+			}
+		}
+	}
+	g.out.Places = append(g.out.Places, p)
+}
+
+// later notes when a failed allocation is replaced, once.
+func (g *group) later(s *slot) {
+	if g.pending(s.alloc) {
+		return
+	}
+	at, _ := s.rescheduleAt()
+	g.out.Stops = append(g.out.Stops, Stop{
+		Alloc:        s.alloc,
+		FollowupEval: g.followUp(at, structs.EvalTriggerRetryFailedAlloc, "created for delayed rescheduling"),
+	})
+}
+
+// updates tells apart how those that keep their place get to the current version of the job.
+func (g *group) updates(missing []string) {
+	var destructive []*slot
+	first := len(g.out.InPlace)
+	for _, s := range g.slots {
+		if s.goes() {
+			continue
+		}
+		d := g.comparer.compare(s.alloc)
+		if d.Kind != KindIgnore {
+			g.out.Decisions = append(g.out.Decisions, Decision{s.alloc, s.bucket, "update", describe(d)})
+		}
+		switch {
+		case d.Kind == KindIgnore || s.bucket == Hold || s.bucket == Done:
+			g.desired.Ignore++
+		case d.Kind == KindInPlace && s.ended():
+			g.desired.Ignore++
+		case d.Kind == KindInPlace:
+			g.desired.InPlaceUpdate++
+			g.out.InPlace = append(g.out.InPlace, Update{Alloc: s.alloc, Group: g.tg, Difference: d})
+		default:
+			destructive = append(destructive, s)
+		}
+	}
+	g.deploy.require(len(destructive) > 0, len(g.out.InPlace) > first, len(missing))
+	for i := first; i < len(g.out.InPlace); i++ {
+		g.out.InPlace[i].Deploys = g.deploy.active()
+	}
+	g.placeCanaries(destructive)
+	g.roll(destructive, len(missing))
+}
+
+func describe(d Difference) string {
+	if d.Kind == KindInPlace {
+		return "in place"
+	}
+	return "destructive: " + strings.Join(d.What, ", ")
+}
+
+// roll replaces as many of the old as the update's limit lets, those that do not run first.
+func (g *group) roll(destructive []*slot, missing int) {
+	slices.SortStableFunc(destructive, func(a, b *slot) int {
+		if a.ended() != b.ended() {
+			if a.ended() {
+				return -1
+			}
+			return 1
+		}
+		return a.index - b.index
+	})
+	limit := g.deploy.limit(g, len(destructive), missing)
+	for i, s := range destructive {
+		if i >= limit {
+			g.desired.Ignore++
+			continue
+		}
+		g.desired.DestructiveUpdate++
+		s.bucket = Keep // a follow-up of its failure is of no more concern
+		g.out.Places = append(g.out.Places, Place{
+			Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, Destructive: true, Deploys: g.deploy.active(),
+			StopPrevious: &Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reasonUpdating},
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// fenceSlack is how much longer the servers wait than a node needs to stop a fenced group: for clocks that run apart
+// (2 %) and for what is on its way.
+const fenceSlack = 2 * time.Second
+
+// terms say what a group wants when its node cannot be heard.
+type terms struct {
+	lostAfter time.Duration // how long it is unknown before it is lost; 0 for at once
+	fence     time.Duration // after this the node has stopped it by itself; 0 when it does not
+	replace   bool          // a replacement runs while it is unknown
+	strategy  string        // who stays when it comes back
+}
+
+// Strategies of disconnect.reconcile.
+const (
+	strategyBestScore       = "best_score"
+	strategyKeepOriginal    = "keep_original"
+	strategyKeepReplacement = "keep_replacement"
+	strategyLongestRunning  = "longest_running"
+)
+
+// termsOf reads the disconnect block, or the older options that it took the place of.
+func termsOf(tg *structs.TaskGroup) terms {
+	t := terms{replace: true, strategy: strategyBestScore}
+	if tg == nil {
+		return t
+	}
+	stopAfter := structs.Val(tg.StopAfterClientDisconnect)
+	t.lostAfter = structs.Val(tg.MaxClientDisconnect)
+	if structs.Val(tg.PreventRescheduleOnLost) {
+		t.replace = false
+	}
+	if d := tg.Disconnect; d != nil {
+		if d.LostAfter != nil {
+			t.lostAfter = *d.LostAfter
+		}
+		if d.StopOnClientAfter != nil {
+			stopAfter = *d.StopOnClientAfter
+		}
+		if d.Replace != nil {
+			t.replace = *d.Replace
+		}
+		if s := structs.Val(d.Reconcile); s != "" {
+			t.strategy = s
+		}
+	}
+	if stopAfter > 0 {
+		stop := stopAfter + longestKill(tg)
+		t.fence = stop + stop/50 + fenceSlack
+	}
+	return t
+}
+
+// longestKill is how long a node may need to kill the group's tasks.
+func longestKill(tg *structs.TaskGroup) time.Duration {
+	var longest time.Duration
+	for _, task := range tg.Tasks {
+		kill := structs.DefaultKillTimeout
+		if task.KillTimeout != nil {
+			kill = *task.KillTimeout
+		}
+		longest = max(longest, min(kill, structs.DefaultMaxKillTimeout))
+	}
+	return longest
+}

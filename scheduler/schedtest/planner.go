@@ -1,0 +1,172 @@
+package schedtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nomadlite/nomadlite/scheduler"
+	"github.com/nomadlite/nomadlite/scheduler/rank"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Planner applies plans to a cluster and remembers them.
+type Planner struct {
+	Cluster *Cluster
+	Plans   []*structs.Plan
+	// Before is asked before each plan is verified; a test changes the cluster there, as another worker would.
+	Before func(*structs.Plan)
+	// DryRun commits nothing.
+	DryRun bool
+}
+
+var _ scheduler.Planner = (*Planner)(nil)
+
+// SubmitPlan verifies each node's part against the cluster and commits what fits.
+func (p *Planner) SubmitPlan(_ context.Context, plan *structs.Plan) (*structs.PlanResult, scheduler.State, error) {
+	if p.Before != nil {
+		p.Before(plan)
+	}
+	p.Plans = append(p.Plans, plan)
+	result := &structs.PlanResult{
+		Stops: plan.Stops, Places: map[string][]*structs.Allocation{}, Deployment: plan.Deployment,
+		DeploymentUpdates: plan.DeploymentUpdates,
+	}
+	for node, places := range plan.Places {
+		if ok, _ := p.fits(node, places); ok {
+			result.Places[node] = places
+		} else {
+			result.RejectedNodes = append(result.RejectedNodes, node)
+		}
+	}
+	if p.DryRun {
+		return result, nil, nil
+	}
+	p.commit(result)
+	if len(result.RejectedNodes) > 0 {
+		result.RefreshIndex = p.Cluster.Index()
+		return result, p.Cluster, nil
+	}
+	return result, nil, nil
+}
+
+func (p *Planner) fits(nodeID string, places []*structs.Allocation) (bool, string) {
+	node := p.Cluster.Node(nodeID)
+	var newcomers []rank.Newcomer
+	for _, a := range places {
+		if p.Cluster.allocs[a.ID] != nil {
+			continue // in place
+		}
+		n := rank.Newcomer{Resources: a.AllocatedResources.Comparable()}
+		if old := p.Cluster.allocs[a.PreviousAllocation]; old != nil && old.NodeID == nodeID && old.HoldsResources() {
+			held := old.AllocatedResources.Comparable()
+			n.Replaces = &held
+		}
+		newcomers = append(newcomers, n)
+	}
+	if len(newcomers) == 0 {
+		return true, ""
+	}
+	if node == nil || !node.Ready() {
+		return false, "node not ready"
+	}
+	return rank.Fits(node, p.Cluster.NodeUsage(nodeID), newcomers)
+}
+
+func (p *Planner) commit(r *structs.PlanResult) {
+	c := p.Cluster
+	for _, stops := range r.Stops {
+		for _, st := range stops {
+			c.EditAlloc(st.ID, func(a *structs.Allocation) { applyStop(a, st) })
+		}
+	}
+	for _, places := range r.Places {
+		for _, a := range places {
+			c.PutAlloc(a.Copy())
+			if prev := c.allocs[a.PreviousAllocation]; prev != nil {
+				c.EditAlloc(prev.ID, func(old *structs.Allocation) { old.NextAllocation = a.ID })
+			}
+		}
+	}
+	if r.Deployment != nil {
+		d := r.Deployment.Copy()
+		d.CreateIndex = c.next()
+		c.deployments = append(c.deployments, d)
+	}
+	for _, u := range r.DeploymentUpdates {
+		c.EditDeployment(u.DeploymentID, func(d *structs.Deployment) {
+			d.Status, d.StatusDescription = u.Status, u.StatusDescription
+		})
+	}
+	r.AllocIndex = c.Index()
+}
+
+func applyStop(a *structs.Allocation, st *structs.AllocStop) {
+	if st.DesiredStatus != "" {
+		a.DesiredStatus = st.DesiredStatus
+	}
+	if st.DesiredDescription != "" {
+		a.DesiredDescription = st.DesiredDescription
+	}
+	if st.Condition != nil {
+		a.Condition = *st.Condition
+	}
+	if st.FollowupEvalID != "" {
+		a.FollowupEvalID = st.FollowupEvalID
+	}
+	if st.NoShutdownDelay {
+		a.DesiredTransition.NoShutdownDelay = structs.Ptr(true)
+	}
+}
+
+// UpdateEval stores an evaluation.
+func (p *Planner) UpdateEval(_ context.Context, e *structs.Evaluation) error {
+	p.Cluster.PutEval(e.Copy())
+	return nil
+}
+
+// CreateEval stores a new evaluation.
+func (p *Planner) CreateEval(_ context.Context, e *structs.Evaluation) error {
+	if p.Cluster.Eval(e.ID) != nil {
+		return fmt.Errorf("create evaluation %s: it exists", e.ID)
+	}
+	p.Cluster.PutEval(e.Copy())
+	return nil
+}
+
+// ReblockEval stores an evaluation that stays blocked.
+func (p *Planner) ReblockEval(_ context.Context, e *structs.Evaluation) error {
+	if e.Status != structs.EvalStatusBlocked {
+		return fmt.Errorf("block evaluation %s again: its status is %s", e.ID, e.Status)
+	}
+	p.Cluster.PutEval(e.Copy())
+	return nil
+}
+
+// Evaluate makes an evaluation of a job and processes it.
+func (p *Planner) Evaluate(job, kind, trigger string, edit func(*structs.Evaluation)) (*structs.Evaluation, error) {
+	e := &structs.Evaluation{
+		ID: p.Cluster.NewID("eval-"), Namespace: structs.DefaultNamespace, JobID: job, Type: kind, Priority: 50,
+		TriggeredBy: trigger, Status: structs.EvalStatusPending,
+	}
+	if edit != nil {
+		edit(e)
+	}
+	p.Cluster.PutEval(e)
+	return p.Process(e)
+}
+
+// Process lets the scheduler of its type decide an evaluation.
+func (p *Planner) Process(e *structs.Evaluation) (*structs.Evaluation, error) {
+	n := 0
+	s, err := scheduler.New(e.Type, scheduler.Config{
+		State: p.Cluster, Planner: p, Now: p.Cluster.Now,
+		NewID: func() string { n++; return p.Cluster.NewID("id-") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Process(context.Background(), e); err != nil {
+		return nil, err
+	}
+	return p.Cluster.Eval(e.ID), nil
+}
