@@ -1,0 +1,84 @@
+package rawexec
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/nomadlite/nomadlite/client/supervisor"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// ticksPerSecond is the unit of CPU time in /proc, the same on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// sample is what a task's processes had used at one moment.
+type sample struct {
+	at    time.Time
+	procs map[int]supervisor.ProcStats
+}
+
+// Stats tells the task's use of memory now, and of CPU since the call before (or its start). Percent counts a full
+// core as 100.
+func (d *Driver) Stats(ctx context.Context, taskID string) (*structs.TaskResourceUsage, error) {
+	procs, err := d.cfg.Supervisor.Stats(ctx, taskID)
+	if err != nil {
+		return nil, contractError(err)
+	}
+	now := sample{at: time.Now(), procs: make(map[int]supervisor.ProcStats, len(procs))}
+	for _, p := range procs {
+		now.procs[p.PID] = p
+	}
+	d.mu.Lock()
+	before, seen := d.usage[taskID]
+	d.usage[taskID] = now
+	d.mu.Unlock()
+	if !seen {
+		info, err := d.cfg.Supervisor.Status(ctx, taskID)
+		if err != nil {
+			return nil, contractError(err)
+		}
+		before.at = info.StartedAt
+	}
+	return usageBetween(before, now), nil
+}
+
+// usageBetween is pure: two samples in, figures out.
+func usageBetween(before, now sample) *structs.TaskResourceUsage {
+	total := newUsage()
+	out := &structs.TaskResourceUsage{ResourceUsage: total, Timestamp: now.at.UnixNano(), Pids: map[string]*structs.ResourceUsage{}}
+	seconds := now.at.Sub(before.at).Seconds()
+	for pid, p := range now.procs {
+		u := newUsage()
+		u.MemoryStats.RSS, u.MemoryStats.Swap, u.MemoryStats.Usage = p.RSS, p.Swap, p.RSS
+		if seconds > 0 {
+			last := before.procs[pid]
+			u.CpuStats.UserMode = rate(p.UserTicks, last.UserTicks, seconds)
+			u.CpuStats.SystemMode = rate(p.SystemTicks, last.SystemTicks, seconds)
+			u.CpuStats.Percent = u.CpuStats.UserMode + u.CpuStats.SystemMode
+		}
+		out.Pids[strconv.Itoa(pid)] = u
+		total.MemoryStats.RSS += p.RSS
+		total.MemoryStats.Swap += p.Swap
+		total.MemoryStats.Usage += p.RSS
+		total.CpuStats.UserMode += u.CpuStats.UserMode
+		total.CpuStats.SystemMode += u.CpuStats.SystemMode
+		total.CpuStats.Percent += u.CpuStats.Percent
+	}
+	return out
+}
+
+func newUsage() *structs.ResourceUsage {
+	return &structs.ResourceUsage{
+		MemoryStats: &structs.MemoryStats{Measured: []string{"RSS", "Swap", "Usage"}},
+		CpuStats:    &structs.CpuStats{Measured: []string{"System Mode", "User Mode", "Percent"}},
+	}
+}
+
+// rate is the share of one core, in percent; a number that was given to a new process counts from nothing.
+func rate(now, before uint64, seconds float64) float64 {
+	if now < before {
+		before = 0
+	}
+	return float64(now-before) / ticksPerSecond / seconds * 100
+}

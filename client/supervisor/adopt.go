@@ -1,0 +1,162 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const lockName = "lock"
+
+// lockDir takes a directory's lock, which dies with its holder. It gives nil when another has it.
+func lockDir(dir string, wait bool) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), how)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("take lock: %w", err)
+}
+
+// adoptAll takes over the records of supervisors that are gone, one directory each, and the tasks in them.
+func (s *server) adoptAll() error {
+	// Two that start together must not divide a directory between them.
+	all, err := lockDir(s.base, true)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	entries, err := os.ReadDir(s.base)
+	if err != nil {
+		return fmt.Errorf("list supervisors: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), dirPrefix) || e.Name() == s.name {
+			continue
+		}
+		dir := filepath.Join(s.base, e.Name())
+		lock, err := lockDir(dir, false)
+		if err != nil {
+			s.logger.Warn("cannot look at directory of another supervisor", "dir", dir, "error", err)
+			continue
+		}
+		if lock == nil {
+			continue // it lives
+		}
+		if err := s.adoptDir(dir); err != nil {
+			s.logger.Error("cannot take over the tasks of another supervisor", "dir", dir, "error", err)
+		} else {
+			os.RemoveAll(dir)
+			os.Remove(filepath.Join(s.base, e.Name()+socketSuffix))
+		}
+		lock.Close()
+	}
+	return nil
+}
+
+func (s *server) adoptDir(dir string) error {
+	paths, err := recordsIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		own := filepath.Join(s.dir, filepath.Base(path))
+		// The name is the task's identity: whoever has the file has the task.
+		if err := os.Rename(path, own); err != nil {
+			return fmt.Errorf("take over record: %w", err)
+		}
+		rec, err := readRecord(own)
+		if err != nil {
+			s.logger.Error("task record is unreadable", "record", own, "error", err)
+			os.Rename(own, own+".bad")
+			continue
+		}
+		s.adopt(own, rec)
+	}
+	return nil
+}
+
+// adopt takes over one task. It runs on if exactly the process that was started still does; otherwise how it ended
+// is unknown unless the record tells.
+func (s *server) adopt(path string, rec record) {
+	t := &task{rec: *rec.Task, path: path, pidfd: -1, adopt: true, phase: phaseRunning}
+	if rec.Started != nil {
+		t.start = *rec.Started
+	}
+	if rec.Exit != nil {
+		t.exit, t.phase = rec.Exit, phaseEnded
+		s.tasks[t.rec.ID] = t
+		return
+	}
+	s.tasks[t.rec.ID] = t
+	gone := func(why string) {
+		if t.rec.BootID != s.bootID {
+			t.rec.Cgroup = "" // of another life of the machine, as are all numbers of processes
+			t.rec.Marks = nil
+			t.start.PID = 0
+		}
+		s.logger.Warn("adopted task has ended", "task", t.rec.ID, "why", why)
+		s.ended(t, Exit{Error: why, At: time.Now()})
+	}
+	switch {
+	case t.rec.BootID != s.bootID:
+		gone("the machine was restarted")
+		return
+	case rec.Started == nil:
+		gone("the supervisor died while starting it")
+		return
+	}
+	for _, fifo := range []string{t.rec.StdoutPath, t.rec.StderrPath} {
+		if fifo == "" {
+			continue
+		}
+		p, err := newPump(s.poller, s.logger, fifo, t.rec.MaxFiles, t.rec.MaxFileBytes)
+		if err != nil {
+			s.logger.Error("cannot reopen logs of adopted task", "task", t.rec.ID, "error", err)
+			continue
+		}
+		t.pumps = append(t.pumps, p)
+	}
+	fd, err := openProcess(t.start.PID, t.start.StartTick)
+	if err != nil {
+		gone("it ended while no supervisor ran")
+		return
+	}
+	t.pidfd = fd
+	s.logger.Info("adopted task", "task", t.rec.ID, "pid", t.start.PID)
+	if err := s.poller.add(fd, func([]byte) { s.adoptedEnded(t, fd) }); err != nil {
+		s.logger.Error("cannot watch adopted task", "task", t.rec.ID, "error", err)
+	}
+}
+
+// adoptedEnded is called by the poller when the pidfd of an adopted task is readable. We are not its parent, and so
+// are not told its exit code.
+func (s *server) adoptedEnded(t *task, fd int) {
+	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if n, err := unix.Poll(ready, 0); n != 1 || err != nil {
+		return
+	}
+	s.poller.remove(fd)
+	s.ended(t, Exit{Error: "the supervisor that started it died before it ended", At: time.Now()})
+}

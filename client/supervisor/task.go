@@ -1,0 +1,381 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/logs"
+)
+
+// phase is where a task is; it only moves forward.
+type phase uint8
+
+const (
+	phaseStarting phase = iota
+	phaseRunning
+	phaseEnding // its main process is gone, what it left behind is being killed
+	phaseEnded
+)
+
+// task is one task of a supervisor. The server's mutex guards all that changes.
+type task struct {
+	rec    taskRecord
+	path   string // of its record
+	start  startRecord
+	pidfd  int // -1 without
+	phase  phase
+	adopt  bool
+	exit   *Exit
+	pumps  []*pump
+	stop   *time.Timer // kills when it fires
+	killAt time.Time
+	asked  syscall.Signal // the last stop signal sent
+
+	waiters []waiter
+}
+
+// waiter is told when a task has ended, or did not start.
+type waiter struct {
+	conn *agentConn // goes with its connection; nil stays
+	fn   func(*task, error)
+}
+
+func (t *task) info() *TaskInfo {
+	return &TaskInfo{
+		ID: t.rec.ID, PID: t.start.PID, StartTick: t.start.StartTick, BootID: t.rec.BootID, StartedAt: t.start.At,
+		Running: t.phase < phaseEnded, Adopted: t.adopt, Cgroup: t.rec.Cgroup, Exit: t.exit,
+	}
+}
+
+func (t *task) tree() tree {
+	return tree{leader: t.start.PID, tick: t.start.StartTick, marks: t.rec.Marks}
+}
+
+// kill kills every process of the task.
+func (t *task) kill() error {
+	if t.rec.Cgroup != "" {
+		return killCgroup(t.rec.Cgroup)
+	}
+	return t.tree().kill()
+}
+
+// signal sends one to the main process.
+func (t *task) signal(sig syscall.Signal) error {
+	var err error
+	if t.pidfd >= 0 {
+		err = unix.PidfdSendSignal(t.pidfd, sig, nil, 0)
+	} else {
+		err = unix.Kill(t.start.PID, sig)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it is ending on its own
+	}
+	if err != nil {
+		return fmt.Errorf("signal process %d: %w", t.start.PID, err)
+	}
+	return nil
+}
+
+// pids lists all processes of a task that runs.
+func (t *task) pids() []int {
+	if t.rec.Cgroup != "" {
+		return cgroupPIDs(t.rec.Cgroup)
+	}
+	return t.tree().pids()
+}
+
+// startTask starts a process and takes it under supervision.
+func (s *server) startTask(spec *StartSpec) (*TaskInfo, error) {
+	if spec == nil || spec.TaskID == "" || !filepath.IsAbs(spec.Path) || len(spec.Args) == 0 {
+		return nil, refuse(codeInvalid, "start task: id, absolute path and arguments are needed")
+	}
+	t := &task{pidfd: -1, path: filepath.Join(s.dir, recordName(spec.TaskID)), rec: taskRecord{
+		ID: spec.TaskID, StdoutPath: spec.StdoutPath, StderrPath: spec.StderrPath, MaxFiles: spec.MaxFiles,
+		MaxFileBytes: spec.MaxFileBytes, Marks: marksOf(spec.Env), BootID: s.bootID,
+	}}
+	if s.cgroups.usable() {
+		parent := spec.CgroupParent
+		if parent == "" {
+			parent = driver.DefaultCgroupParent
+		}
+		// The record's name alone would do, were there not several data directories on a host.
+		t.rec.Cgroup = s.cgroups.path(parent, recordName(s.base + "\x00" + spec.TaskID)[:32])
+	}
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return nil, refuse(codeClosing, "start task: the supervisor ends")
+	}
+	if _, dup := s.tasks[spec.TaskID]; dup {
+		s.mu.Unlock()
+		return nil, refuse(codeExists, "start task: %s is there already", spec.TaskID)
+	}
+	s.tasks[spec.TaskID] = t
+	s.mu.Unlock()
+
+	if err := s.launch(t, spec); err != nil {
+		t.release()
+		os.Remove(t.path)
+		s.mu.Lock()
+		delete(s.tasks, spec.TaskID)
+		waiters := t.waiters
+		t.waiters = nil
+		s.mu.Unlock()
+		for _, w := range waiters {
+			w.fn(t, refuse(codeNotFound, "task %s did not start", spec.TaskID))
+		}
+		s.idleChanged()
+		return nil, err
+	}
+	s.syncer.add(t.path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.info(), nil
+}
+
+// release gives up what a task holds besides its processes.
+func (t *task) release() {
+	for _, p := range t.pumps {
+		p.finish()
+	}
+	t.pumps = nil
+	if t.rec.Cgroup != "" {
+		removeCgroup(t.rec.Cgroup)
+	}
+	if t.pidfd >= 0 {
+		unix.Close(t.pidfd)
+		t.pidfd = -1
+	}
+}
+
+// launch prepares all that the process needs, then makes it.
+func (s *server) launch(t *task, spec *StartSpec) error {
+	uid, gid := os.Geteuid(), os.Getegid()
+	if spec.User != nil {
+		uid, gid = int(spec.User.UID), int(spec.User.GID)
+	}
+	if err := appendRecord(t.path, record{Task: &t.rec}); err != nil {
+		return err
+	}
+	files := []uintptr{s.null.Fd(), s.null.Fd(), s.null.Fd()}
+	for i, fifo := range []string{spec.StdoutPath, spec.StderrPath} {
+		if fifo == "" {
+			continue
+		}
+		if err := logs.MakeFIFO(fifo, uid, gid); err != nil {
+			return err
+		}
+		p, err := newPump(s.poller, s.logger, fifo, spec.MaxFiles, spec.MaxFileBytes)
+		if err != nil {
+			return err
+		}
+		t.pumps = append(t.pumps, p)
+		fd, err := logs.OpenFIFO(fifo, true)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		files[i+1] = uintptr(fd)
+	}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &t.pidfd}}
+	if spec.User != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: spec.User.UID, Gid: spec.User.GID, Groups: spec.User.Groups,
+			NoSetGroups: os.Geteuid() != 0}
+	}
+	if t.rec.Cgroup != "" {
+		if err := s.cgroups.create(t.rec.Cgroup); err != nil {
+			return err
+		}
+		fd, err := unix.Open(t.rec.Cgroup, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open cgroup: %w", err)
+		}
+		defer unix.Close(fd)
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
+	}
+	if err := s.spawn(t, spec, attr); err != nil {
+		return refuse(codeStart, "start %s: %s", spec.Path, startError(err, spec))
+	}
+	if spec.OOMScoreAdj != 0 {
+		err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", t.start.PID), []byte(strconv.Itoa(spec.OOMScoreAdj)), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+			s.logger.Warn("cannot set oom_score_adj", "task", spec.TaskID, "error", err)
+		}
+	}
+	return nil
+}
+
+// spawn makes the process. Children are not waited for meanwhile, so that one which ends at once is known by then.
+func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
+	s.spawning.Lock()
+	defer s.spawning.Unlock()
+	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
+	if err != nil {
+		return err
+	}
+	t.start = startRecord{PID: pid, At: time.Now()}
+	if p, err := readProcess(pid); err == nil { // also when it has ended: nobody has waited for it
+		t.start.StartTick = p.startTick
+	}
+	s.mu.Lock()
+	t.phase = phaseRunning
+	s.byPID[pid] = t
+	s.mu.Unlock()
+	if err := appendRecord(t.path, record{Started: &t.start}); err != nil {
+		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
+	}
+	return nil
+}
+
+// startError says what exec's bare errno means.
+func startError(err error, spec *StartSpec) string {
+	if errors.Is(err, unix.ENOENT) {
+		if _, statErr := os.Stat(spec.Path); errors.Is(statErr, os.ErrNotExist) {
+			return "executable file not found"
+		}
+		if _, statErr := os.Stat(spec.Dir); spec.Dir != "" && statErr != nil {
+			return fmt.Sprintf("working directory %s: %v", spec.Dir, statErr)
+		}
+		return "executable file not found: its interpreter is missing"
+	}
+	return err.Error()
+}
+
+// ended is called once per task, when its main process is gone. What that left behind is killed, output is brought
+// to the files, and only then is the task reported as ended.
+func (s *server) ended(t *task, exit Exit) {
+	s.mu.Lock()
+	if t.phase >= phaseEnding {
+		s.mu.Unlock()
+		return
+	}
+	t.phase = phaseEnding
+	if t.stop != nil {
+		t.stop.Stop()
+	}
+	s.mu.Unlock()
+	if t.rec.Cgroup != "" && !populated(t.rec.Cgroup) {
+		s.finish(t, exit)
+		return
+	}
+	s.work.Go(func() {
+		if err := t.kill(); err != nil {
+			s.logger.Error("cannot kill what a task left behind", "task", t.rec.ID, "error", err)
+		}
+		if t.rec.Cgroup != "" && !awaitEmpty(t.rec.Cgroup, 10*time.Second) {
+			s.logger.Error("processes of a task do not die", "task", t.rec.ID, "cgroup", t.rec.Cgroup)
+		}
+		s.finish(t, exit)
+	})
+}
+
+func (s *server) finish(t *task, exit Exit) {
+	if t.rec.Cgroup != "" {
+		exit.OOM = oomKilled(t.rec.Cgroup)
+	}
+	if err := appendRecord(t.path, record{Exit: &exit}); err != nil {
+		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
+	}
+	s.syncer.add(t.path)
+	for _, p := range t.pumps {
+		p.finish()
+	}
+	s.mu.Lock()
+	t.pumps = nil
+	t.exit = &exit
+	t.phase = phaseEnded
+	pidfd := t.pidfd
+	t.pidfd = -1
+	waiters := t.waiters
+	t.waiters = nil
+	s.mu.Unlock()
+	if pidfd >= 0 {
+		s.poller.remove(pidfd)
+		unix.Close(pidfd)
+	}
+	if t.rec.Cgroup != "" {
+		if err := removeCgroup(t.rec.Cgroup); err != nil {
+			s.logger.Warn("cannot remove cgroup", "task", t.rec.ID, "error", err)
+		}
+	}
+	for _, w := range waiters {
+		w.fn(t, nil)
+	}
+	s.idleChanged()
+}
+
+// stopTask sends a signal and kills the task when it has not ended after timeout. A second call shortens the wait of
+// the first, it never lengthens it.
+func (s *server) stopTask(t *task, sig syscall.Signal, timeout time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.phase != phaseRunning {
+		return nil
+	}
+	if timeout <= 0 {
+		t.killAt = time.Now()
+		if t.stop != nil {
+			t.stop.Stop()
+		}
+		s.work.Go(func() { s.killTask(t) })
+		return nil
+	}
+	at := time.Now().Add(timeout)
+	switch {
+	case t.stop == nil:
+		t.killAt = at
+		t.stop = time.AfterFunc(timeout, func() { s.killTask(t) })
+	case at.Before(t.killAt):
+		t.killAt = at
+		t.stop.Reset(timeout)
+	}
+	if t.asked == sig {
+		return nil
+	}
+	t.asked = sig
+	return t.signal(sig)
+}
+
+func (s *server) killTask(t *task) {
+	s.mu.Lock()
+	running := t.phase == phaseRunning
+	s.mu.Unlock()
+	if !running {
+		return
+	}
+	if err := t.kill(); err != nil {
+		s.logger.Error("cannot kill task", "task", t.rec.ID, "error", err)
+	}
+}
+
+// destroyTask forgets a task that has ended; then is told once that is so.
+func (s *server) destroyTask(id string, force bool, then func(error)) {
+	s.mu.Lock()
+	t := s.tasks[id]
+	switch {
+	case t == nil:
+		s.mu.Unlock()
+		then(refuse(codeNotFound, "no task %s", id))
+	case t.phase == phaseEnded:
+		delete(s.tasks, id)
+		s.mu.Unlock()
+		os.Remove(t.path)
+		then(nil)
+		s.idleChanged()
+	case !force:
+		s.mu.Unlock()
+		then(refuse(codeRunning, "task %s still runs", id))
+	default:
+		t.waiters = append(t.waiters, waiter{fn: func(*task, error) { s.destroyTask(id, false, then) }})
+		s.mu.Unlock()
+		s.killTask(t)
+	}
+}
