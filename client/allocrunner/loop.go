@@ -1,0 +1,381 @@
+package allocrunner
+
+import (
+	"context"
+	"time"
+
+	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/internal/boottime"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Run carries out decisions until everything is over, or until ctx is done; then running processes are left as they
+// are. It is called once.
+func (r *Runner) Run(ctx context.Context) {
+	defer close(r.ended)
+	defer r.procs.Wait()
+	for _, t := range r.tasks {
+		if p := t.runner.View().Phase; p != taskrunner.Waiting && p != taskrunner.Dead {
+			r.startTask(ctx, t)
+		}
+	}
+	for ctx.Err() == nil {
+		r.applyUpdate(ctx)
+		r.hasten()
+		again := r.judgeHealth()
+		d := decide(r.view())
+		if d.Act == finished {
+			return
+		}
+		if d.Act == wait {
+			r.idle(ctx, soonest(d.Left, again))
+			continue
+		}
+		r.perform(ctx, d)
+	}
+	r.detach()
+}
+
+// Ended is closed when Run has returned.
+func (r *Runner) Ended() <-chan struct{} { return r.ended }
+
+// detach tells hooks that the agent goes and the allocation stays.
+func (r *Runner) detach() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := r.chain.Alloc(ctx, hook.Shutdown, hook.AllocRequest{Alloc: r.Alloc()}); err != nil {
+		r.cfg.Logger.Warn("shutdown of the allocation's hooks failed", "alloc", r.ID(), "error", err)
+	}
+}
+
+// view collects what the core decides on.
+func (r *Runner) view() view {
+	tasks := r.taskViews()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay, Tasks: tasks}
+	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
+		v.Delay = *g.ShutdownDelay
+	}
+	if !r.local.Delay.IsZero() {
+		v.Left = r.local.Delay.Remaining(r.cfg.Clock)
+	}
+	if r.cfg.Previous != nil {
+		select {
+		case <-r.cfg.Previous:
+		default:
+			v.Previous = true
+		}
+	}
+	return v
+}
+
+func (r *Runner) taskViews() []taskView {
+	views := make([]taskView, len(r.tasks))
+	for i, t := range r.tasks {
+		tv := t.runner.View()
+		dead := tv.Phase == taskrunner.Dead
+		views[i] = taskView{
+			Name: t.name, Role: t.role, Leader: t.leader,
+			Waiting: !t.started && !dead, Process: t.started && !dead, Dead: dead,
+			Running: tv.State.State == structs.TaskStateRunning, Failed: tv.State.Failed,
+			Ran: !tv.State.StartedAt.IsZero(), Stopping: tv.Stopping,
+		}
+	}
+	return views
+}
+
+// idle waits until something changes or the time is over. 0 means no time.
+func (r *Runner) idle(ctx context.Context, left time.Duration) {
+	var due <-chan time.Time
+	if left > 0 {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		due = timer.C
+	}
+	previous := r.cfg.Previous
+	if previous != nil {
+		select {
+		case <-previous:
+			previous = nil
+		default:
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-r.wake:
+	case <-due:
+	case <-previous:
+	}
+}
+
+func soonest(a, b time.Duration) time.Duration {
+	if a <= 0 || (b > 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// perform carries out one decision.
+func (r *Runner) perform(ctx context.Context, d decision) {
+	switch d.Act {
+	case endTasks:
+		r.beginEnd(d)
+	case runPrerun:
+		r.prerun(ctx)
+	case release:
+		for _, t := range r.named(d.Tasks) {
+			t.runner.Release()
+			r.startTask(ctx, t)
+		}
+	case runPrestop:
+		r.prestop(ctx)
+	case runPreKill:
+		r.hooks(ctx, hook.PreKill, func(l *Local) { l.PreKilled = true })
+	case beginDelay:
+		r.beginDelay(ctx)
+	case endDelay:
+		r.endDelay()
+	case kill:
+		r.kill(ctx, r.named(d.Tasks))
+	case resetTasks:
+		r.reset()
+	case runPostrun:
+		r.finish(ctx)
+	}
+}
+
+func (r *Runner) named(names []string) []*task {
+	var out []*task
+	for _, t := range r.tasks {
+		for _, name := range names {
+			if t.name == name {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// startTask gives the task its goroutine.
+func (r *Runner) startTask(ctx context.Context, t *task) {
+	if t.started {
+		return
+	}
+	t.started = true
+	r.procs.Go(func() {
+		t.runner.Run(ctx)
+		r.nudge()
+	})
+}
+
+func (r *Runner) request() hook.AllocRequest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return hook.AllocRequest{Alloc: r.alloc, NoShutdownDelay: r.terms().NoShutdownDelay}
+}
+
+// prerun may be interrupted by a stop; a fault fails every task.
+func (r *Runner) prerun(ctx context.Context) {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	if r.alloc.ServerTerminal() || r.leaving {
+		cancel()
+	}
+	r.interrupt = cancel
+	r.mu.Unlock()
+	err := r.chain.Alloc(inner, hook.Prerun, r.request())
+	r.mu.Lock()
+	r.interrupt = nil
+	r.mu.Unlock()
+	switch {
+	case inner.Err() != nil:
+	case err != nil:
+		r.cfg.Logger.Error("allocation cannot be prepared", "alloc", r.ID(), "error", err)
+		for _, t := range r.tasks {
+			t.runner.Emit(taskrunner.EventSetupFailure(err))
+		}
+		r.change(func(l *Local) { l.Cause = PrerunFailed })
+	default:
+		r.change(func(l *Local) { l.Prerun, l.Begun = true, r.cfg.Clock.Now().UTC() })
+	}
+}
+
+// hooks runs a point that must not keep the end from going on.
+func (r *Runner) hooks(ctx context.Context, point hook.Point, then func(l *Local)) {
+	if err := r.chain.Alloc(ctx, point, r.request()); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		r.cfg.Logger.Warn("hook failed, the end goes on", "alloc", r.ID(), "error", err)
+	}
+	r.change(then)
+}
+
+func (r *Runner) prestop(ctx context.Context) {
+	if err := r.chain.Alloc(ctx, hook.Prestop, r.request()); err != nil && ctx.Err() == nil {
+		r.cfg.Logger.Warn("prestop hook failed, the stop goes on", "alloc", r.ID(), "error", err)
+	}
+	for _, t := range r.tasks {
+		_ = t.runner.Prestop(ctx) // told by the task's own event
+	}
+	if ctx.Err() == nil {
+		r.change(func(l *Local) { l.Prestopped = true })
+	}
+}
+
+// beginEnd notes why everything ends. Each task's events say so when it is asked to end.
+func (r *Runner) beginEnd(d decision) {
+	r.change(func(l *Local) { l.Cause, l.RestartAll = d.Cause, nil })
+	var why *structs.TaskEvent
+	for _, t := range r.tasks {
+		switch d.Cause {
+		case TaskFailed:
+			why = taskrunner.EventSiblingFailed(d.Task)
+		case LeaderDead:
+			why = taskrunner.EventLeaderDead()
+		case MainDead:
+			why = taskrunner.EventMainDead()
+		}
+		if v := t.runner.View(); why != nil && v.Phase != taskrunner.Dead && t.role != rolePoststop {
+			t.runner.Emit(why)
+		}
+	}
+}
+
+// beginDelay writes the deadline of the group's shutdown_delay before it is waited for.
+func (r *Runner) beginDelay(ctx context.Context) {
+	delay := structs.Val(r.Alloc().Group().ShutdownDelay)
+	durable := r.change(func(l *Local) { l.Delay = boottime.After(r.cfg.Clock, delay) })
+	r.emitToProcesses(func() *structs.TaskEvent { return taskrunner.EventGroupDelay(delay) })
+	select {
+	case <-durable:
+	case <-ctx.Done():
+	}
+}
+
+func (r *Runner) endDelay() {
+	r.mu.Lock()
+	cut := r.local.Delay.IsZero() || r.local.Delay.Remaining(r.cfg.Clock) > 0
+	r.mu.Unlock()
+	if cut {
+		r.emitToProcesses(taskrunner.EventSkippingDelay)
+	}
+	r.change(func(l *Local) { l.Delayed = true })
+}
+
+func (r *Runner) emitToProcesses(make func() *structs.TaskEvent) {
+	for _, t := range r.tasks {
+		if t.started && t.runner.View().Phase != taskrunner.Dead && t.role != rolePoststop {
+			t.runner.Emit(make())
+		}
+	}
+}
+
+func (r *Runner) kill(ctx context.Context, tasks []*task) {
+	r.mu.Lock()
+	order := r.terms()
+	r.mu.Unlock()
+	for _, t := range tasks {
+		t.runner.Kill(order)
+		r.startTask(ctx, t)
+	}
+}
+
+// hasten hands terms that became stricter to the tasks that are ending already.
+func (r *Runner) hasten() {
+	r.mu.Lock()
+	order := r.terms()
+	changed := order.NoShutdownDelay != r.applied.NoShutdownDelay ||
+		structs.Val(order.KillTimeout) != structs.Val(r.applied.KillTimeout) ||
+		(order.KillTimeout == nil) != (r.applied.KillTimeout == nil)
+	r.applied = order
+	ending := r.local.Cause != NotEnding || r.local.RestartAll != nil
+	r.mu.Unlock()
+	if !changed || !ending {
+		return
+	}
+	for _, t := range r.tasks {
+		if t.runner.View().Stopping {
+			t.runner.Kill(order)
+		}
+	}
+}
+
+// reset begins the lifecycle anew after all tasks have ended for it.
+func (r *Runner) reset() {
+	r.mu.Lock()
+	reason := r.local.RestartAll.Reason
+	r.mu.Unlock()
+	for _, t := range r.tasks {
+		if t.runner.Reset(reason) {
+			t.started = false
+		}
+	}
+	r.change(func(l *Local) { l.RestartAll = nil })
+}
+
+// finish runs the postrun hooks; then the allocation is over.
+func (r *Runner) finish(ctx context.Context) {
+	if err := r.chain.Alloc(ctx, hook.Postrun, r.request()); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		r.cfg.Logger.Warn("postrun hook failed", "alloc", r.ID(), "error", err)
+	}
+	<-r.change(func(l *Local) { l.Done = true })
+	close(r.over)
+}
+
+// applyUpdate hands an in-place update to hooks and tasks.
+func (r *Runner) applyUpdate(ctx context.Context) {
+	r.mu.Lock()
+	updated, alloc := r.updated, r.alloc
+	r.updated = false
+	r.mu.Unlock()
+	if !updated {
+		return
+	}
+	if err := r.chain.Alloc(ctx, hook.Update, r.request()); err != nil && ctx.Err() == nil {
+		r.cfg.Logger.Warn("in-place update failed", "alloc", r.ID(), "error", err)
+	}
+	group := alloc.Group()
+	for _, t := range r.tasks {
+		spec := group.LookupTask(t.name)
+		if spec == nil {
+			continue
+		}
+		if err := t.runner.Update(ctx, alloc, spec); err != nil && ctx.Err() == nil {
+			r.cfg.Logger.Warn("in-place update of a task failed", "alloc", r.ID(), "task", t.name, "error", err)
+		}
+	}
+}
+
+// judgeHealth observes the allocation for its deployment and says when to look again.
+func (r *Runner) judgeHealth() time.Duration {
+	r.mu.Lock()
+	alloc, local := r.alloc, r.local
+	r.mu.Unlock()
+	judged := local.Health != nil && local.Health.Healthy != nil
+	if alloc.DeploymentID == "" || judged || local.Begun.IsZero() || alloc.ServerTerminal() {
+		return 0
+	}
+	v := healthView{Begun: local.Begun, Tasks: r.taskViews()}
+	v.MinHealthyTime, v.HealthyDeadline = healthTerms(alloc.Group())
+	for _, t := range r.tasks {
+		v.StartedAt = append(v.StartedAt, t.runner.View().State.StartedAt)
+	}
+	now := r.cfg.Clock.Now()
+	healthy, again := judge(v, now)
+	if healthy == nil {
+		return again
+	}
+	status := &structs.AllocDeploymentStatus{Healthy: healthy, Timestamp: now.UTC()}
+	if alloc.DeploymentStatus != nil {
+		status.Canary = alloc.DeploymentStatus.Canary
+	}
+	r.change(func(l *Local) { l.Health = status })
+	return 0
+}

@@ -1,0 +1,262 @@
+package allocrunner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/internal/boottime"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Store keeps the records. Saves encode before they return; done is called once that is durable, in the order of the
+// calls, and must not block.
+type Store interface {
+	SaveRun(allocID string, l *Local, done func(error))
+	SaveTask(allocID, task string, l *taskrunner.Local, done func(error))
+}
+
+// Drivers finds drivers by name.
+type Drivers interface {
+	Get(name string) (driver.Driver, bool)
+}
+
+// Config is what a runner needs.
+type Config struct {
+	Alloc   *structs.Allocation // with its Job
+	Drivers Drivers
+	// Hooks and TaskHooks list the hooks in their order.
+	Hooks     []hook.Hook
+	TaskHooks func(task *structs.Task) []hook.Hook
+	Build     func(context.Context, taskrunner.BuildRequest) (*driver.TaskConfig, error)
+	Store     Store
+	// Observed is called when there is something new to report, and it is durable. It must not block.
+	Observed func(allocID string)
+	// Previous, when not nil, is closed once the allocation which this one replaces on this node is over.
+	Previous <-chan struct{}
+	// Hold, when not nil, keeps tasks from being started until it is closed.
+	Hold           <-chan struct{}
+	MaxKillTimeout time.Duration
+	Clock          boottime.Clock
+	Random         func() float64
+	Logger         hclog.Logger
+}
+
+// Runner drives one allocation. Its methods are safe for concurrent use.
+type Runner struct {
+	cfg   Config
+	chain hook.Chain
+	tasks []*task // in the job's order; fixed
+	wake  chan struct{}
+	over  chan struct{} // closed when the end is durable
+
+	mu        sync.Mutex
+	alloc     *structs.Allocation
+	local     Local
+	updated   bool // a new specification has not been handed to hooks and tasks yet
+	leaving   bool
+	applied   taskrunner.Order   // terms already handed to ending tasks
+	interrupt context.CancelFunc // ends prerun hooks under way
+
+	saved   atomic.Pointer[Local] // the newest durable record
+	procs   sync.WaitGroup        // the tasks' goroutines
+	started sync.Once
+	ended   chan struct{} // closed when Run has returned
+}
+
+// task is a task of the allocation; started is only touched by the loop.
+type task struct {
+	name    string
+	role    role
+	leader  bool
+	runner  *taskrunner.Runner
+	started bool
+}
+
+// New makes a runner, from its records when there are any. It does nothing yet.
+func New(cfg Config, record *Local, tasks map[string]*taskrunner.Local) (*Runner, error) {
+	group := cfg.Alloc.Group()
+	if group == nil {
+		return nil, fmt.Errorf("make alloc runner: job %q has no group %q", cfg.Alloc.JobID, cfg.Alloc.TaskGroup)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	r := &Runner{
+		cfg: cfg, alloc: cfg.Alloc, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}),
+	}
+	r.chain = hook.Chain{Hooks: cfg.Hooks, Journal: (*journal)(r), Logger: cfg.Logger}
+	if record != nil {
+		r.local = *record
+	}
+	saved := r.local
+	r.saved.Store(&saved)
+	if r.local.Done {
+		close(r.over)
+	}
+	for _, t := range group.Tasks {
+		r.tasks = append(r.tasks, r.newTask(t, tasks[t.Name]))
+	}
+	return r, nil
+}
+
+func (r *Runner) newTask(t *structs.Task, record *taskrunner.Local) *task {
+	drv, ok := r.cfg.Drivers.Get(t.Driver)
+	if !ok {
+		drv = nil
+	}
+	id := r.cfg.Alloc.ID
+	out := &task{name: t.Name, role: roleOf(t), leader: t.Leader}
+	out.runner = taskrunner.New(taskrunner.Config{
+		Alloc: r.cfg.Alloc, Task: t, Driver: drv, Hooks: r.cfg.TaskHooks(t), Build: r.cfg.Build,
+		Store: taskStore{r.cfg.Store, id}, Changed: r.nudge, Saved: func() { r.cfg.Observed(id) },
+		MaxKillTimeout: r.cfg.MaxKillTimeout, Hold: r.cfg.Hold, Clock: r.cfg.Clock, Random: r.cfg.Random, Logger: r.cfg.Logger,
+	}, record)
+	return out
+}
+
+type taskStore struct {
+	store   Store
+	allocID string
+}
+
+func (s taskStore) SaveTask(task string, l *taskrunner.Local, done func(error)) {
+	s.store.SaveTask(s.allocID, task, l, done)
+}
+
+// ID is the allocation's id.
+func (r *Runner) ID() string { return r.cfg.Alloc.ID }
+
+// Alloc is the allocation as the servers last sent it; it must not be changed.
+func (r *Runner) Alloc() *structs.Allocation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alloc
+}
+
+// Over is closed when everything, postrun hooks included, has ended and that is durable.
+func (r *Runner) Over() <-chan struct{} { return r.over }
+
+// Terminal says whether Over is closed.
+func (r *Runner) Terminal() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Observation is what may be reported now: the newest durable state. The tasks' states in it must not be changed.
+func (r *Runner) Observation() *structs.AllocObservation {
+	saved := r.saved.Load()
+	states := make(map[string]*structs.TaskState, len(r.tasks))
+	for _, t := range r.tasks {
+		states[t.name] = t.runner.SavedState()
+	}
+	o := &structs.AllocObservation{
+		AllocID: r.cfg.Alloc.ID, TaskStates: states, DeploymentStatus: saved.Health, Time: r.cfg.Clock.Now().UnixNano(),
+	}
+	o.ObservedStatus, o.ClientDescription = observe(saved.Done, states)
+	return o
+}
+
+// change applies f to the record and writes it; the channel is closed once it is durable.
+func (r *Runner) change(f func(l *Local)) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changeLocked(f)
+}
+
+func (r *Runner) changeLocked(f func(l *Local)) <-chan struct{} {
+	before := r.local
+	f(&r.local)
+	after, durable := r.local, make(chan struct{})
+	report := after.Done != before.Done || after.Health != before.Health
+	r.cfg.Store.SaveRun(r.cfg.Alloc.ID, &after, func(error) {
+		r.saved.Store(&after)
+		close(durable)
+		if report {
+			r.cfg.Observed(r.cfg.Alloc.ID)
+		}
+	})
+	return durable
+}
+
+func (r *Runner) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// journal keeps the hooks' records within the allocation's own.
+type journal Runner
+
+func (j *journal) Record(name string) hook.Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.local.Hooks[name]
+}
+
+func (j *journal) SetRecord(name string, rec hook.Record) {
+	(*Runner)(j).change(func(l *Local) {
+		hooks := make(map[string]hook.Record, len(l.Hooks)+1)
+		maps.Copy(hooks, l.Hooks)
+		hooks[name] = rec
+		l.Hooks = hooks
+	})
+}
+
+// Update hands in what the servers changed: a wish to stop and its terms, or a new specification of the same
+// allocation. It returns at once.
+func (r *Runner) Update(alloc *structs.Allocation) {
+	r.mu.Lock()
+	r.updated = r.updated || alloc.JobModifyIndex != r.alloc.JobModifyIndex
+	r.alloc = alloc
+	if alloc.ServerTerminal() && r.interrupt != nil {
+		r.interrupt()
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Leave ends everything at once, without delays, because a dev agent ends: postrun hooks run, poststop tasks do not.
+func (r *Runner) Leave() {
+	r.mu.Lock()
+	r.leaving = true
+	if r.interrupt != nil {
+		r.interrupt()
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// terms are those of the stop that the servers want; an allocation that is to run has none. The caller holds the
+// lock.
+func (r *Runner) terms() taskrunner.Order {
+	if r.leaving {
+		return taskrunner.Order{NoShutdownDelay: true, KillTimeout: new(time.Duration)}
+	}
+	if a := r.local.RestartAll; a != nil && r.local.Cause == NotEnding {
+		return taskrunner.Order{NoShutdownDelay: a.NoShutdownDelay, KillTimeout: a.KillTimeout}
+	}
+	if !r.alloc.ServerTerminal() {
+		return taskrunner.Order{}
+	}
+	t := r.alloc.DesiredTransition
+	return taskrunner.Order{NoShutdownDelay: structs.Val(t.NoShutdownDelay), KillTimeout: t.KillTimeout}
+}
+
+// Destroy runs the hooks that remove what is left on the node. The allocation must be over.
+func (r *Runner) Destroy(ctx context.Context) error {
+	return r.chain.Alloc(ctx, hook.Destroy, hook.AllocRequest{Alloc: r.Alloc()})
+}
