@@ -2,8 +2,11 @@ package route
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -226,12 +229,29 @@ func tooLarge(limit int64) error {
 	return structs.Errorf(structs.CodeTooLarge, "request body is larger than %d bytes", limit)
 }
 
+// CodeHeader carries the structs.Code of a failed request, so that our own clients need not read texts.
+const CodeHeader = "X-Nomadlite-Code"
+
 // WriteError answers with the text of err and the status of its code.
 func WriteError(w http.ResponseWriter, err error) {
 	h := w.Header()
+	h.Set(CodeHeader, strconv.Itoa(int(structs.ErrorCode(err))))
 	h.Del("Content-Length")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(structs.ErrorCode(err).HTTPStatus())
 	_, _ = w.Write([]byte(err.Error()))
+}
+
+// ReadError turns a failed answer into the error which the other side wrote. It reads the body, up to 64 KiB.
+func ReadError(res *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err != nil {
+		return fmt.Errorf("read error answer: %w", err)
+	}
+	code := structs.CodeInternal
+	if n, err := strconv.Atoi(res.Header.Get(CodeHeader)); err == nil {
+		code = structs.Code(n)
+	}
+	return &structs.CodedError{Code: code, Text: strings.TrimSpace(string(text))}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -23,6 +24,7 @@ type exchange struct {
 	cancel context.CancelFunc
 	st     *yamux.Stream
 	br     *bufio.Reader
+	body   *body // nil: the request has none
 
 	mu       sync.Mutex
 	bodyRead bool
@@ -79,17 +81,21 @@ func (x *exchange) detach() {
 }
 
 // body is a request's body as handlers see it: its end begins the watch, and closing it does not wait for the rest.
+// A handler that forwards may leave a reader behind; shut waits for that one.
 type body struct {
-	io.Reader
 	x      *exchange
-	closed bool
+	closed atomic.Bool
+	mu     sync.Mutex // held while reading
+	from   io.Reader
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.closed {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed.Load() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	n, err := b.Reader.Read(p)
+	n, err := b.from.Read(p)
 	if err == io.EOF {
 		b.x.bodyEOF()
 	}
@@ -97,8 +103,16 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
-	b.closed = true
+	b.closed.Store(true)
 	return nil
+}
+
+// shut makes sure that nobody reads the stream any more, whose read deadline has passed.
+func (b *body) shut() {
+	b.closed.Store(true)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.from = nil
 }
 
 // serveStream reads one request, runs its handler and completes the answer.
@@ -125,7 +139,8 @@ func (s *Session) serveStream(st *yamux.Stream, h http.Handler) {
 		req.Body = http.NoBody
 		x.bodyEOF()
 	} else {
-		req.Body = &body{Reader: req.Body, x: x}
+		x.body = &body{from: req.Body, x: x}
+		req.Body = x.body
 	}
 	req.RemoteAddr = s.conn.RemoteAddr().String()
 	req = req.WithContext(x)
@@ -165,6 +180,9 @@ func (s *Session) closeStream(x *exchange) {
 	x.detach()
 	_ = x.st.Close()
 	_ = x.st.SetDeadline(past)
+	if x.body != nil {
+		x.body.shut()
+	}
 	x.br.Reset(nil)
 	readers.Put(x.br)
 	x.br = nil

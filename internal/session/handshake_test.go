@@ -29,14 +29,16 @@ func TestServersProveTheirKey(t *testing.T) {
 			h, err := Greet(t.Context(), b, AcceptConfig{Server: "s2", Region: "global", Key: c.acpt})
 			got <- h
 			failed <- err
-			_ = b.Close()
+			if err != nil {
+				_ = b.Close()
+			}
 		}()
 		w, err := Prove(t.Context(), a, ByteServer, Hello{Server: "s1", Region: "global"}, c.dial)
 		if err != nil {
 			_ = a.Close()
 		}
 		hello, acceptErr := <-got, <-failed
-		_ = a.Close()
+		_, _ = a.Close(), b.Close()
 		if (err == nil) != c.ok || (acceptErr == nil) != c.ok {
 			t.Errorf("%s: dial %v, accept %v", c.name, err, acceptErr)
 		}

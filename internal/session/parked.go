@@ -28,6 +28,9 @@ func Park(w http.ResponseWriter, onClose func()) (*Parked, bool) {
 		return nil, false
 	}
 	res.x.detach()
+	if res.x.body != nil {
+		res.x.body.shut() // what a handler has not read before it parks is lost
+	}
 	p := &Parked{w: res, onClose: onClose}
 	s := res.s
 	s.mu.Lock()
