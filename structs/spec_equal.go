@@ -25,17 +25,20 @@ func (j *Job) SpecEqual(other *Job) bool {
 
 // specEqual is deep equality in which nil and empty lists and maps are the same, as they are to a user.
 func specEqual(a, b reflect.Value) bool {
-	if a.IsValid() != b.IsValid() {
-		return false
+	if a.IsValid() && a.Kind() == reflect.Interface {
+		a = a.Elem()
 	}
-	if !a.IsValid() {
-		return true
+	if b.IsValid() && b.Kind() == reflect.Interface {
+		b = b.Elem()
 	}
-	if a.Type() != b.Type() {
+	if !a.IsValid() || !b.IsValid() {
+		return a.IsValid() == b.IsValid()
+	}
+	if a.Kind() != b.Kind() {
 		return numberEqual(a, b)
 	}
 	switch a.Kind() {
-	case reflect.Pointer, reflect.Interface:
+	case reflect.Pointer:
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() == b.IsNil()
 		}

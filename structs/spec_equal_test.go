@@ -6,7 +6,7 @@ func TestSpecEqual(t *testing.T) {
 	base := func() *Job {
 		j := &Job{ID: Ptr("j"), TaskGroups: []*TaskGroup{{
 			Name: Ptr("g"), Scaling: &ScalingPolicy{Max: Ptr(int64(3))},
-			Tasks: []*Task{{Name: "t", Driver: "mock", Config: map[string]any{"n": 1.0, "l": []any{"a", true}}}},
+			Tasks: []*Task{{Name: "t", Driver: "mock", Config: map[string]any{"n": 1.0, "s": []any{"x"}, "l": []any{"a", true}}}},
 		}}}
 		j.Canonicalize()
 		return j
@@ -21,6 +21,7 @@ func TestSpecEqual(t *testing.T) {
 		"empty for nil": func(j *Job) {
 			j.Meta, j.Constraints, j.TaskGroups[0].Tasks[0].Env = map[string]string{}, []*Constraint{}, map[string]string{}
 		},
+		"typed list":   func(j *Job) { j.TaskGroups[0].Tasks[0].Config["s"] = []string{"x"} },
 		"whole number": func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = int64(1) },
 	} {
 		j := base()
@@ -30,14 +31,16 @@ func TestSpecEqual(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Job){
-		"stop":     func(j *Job) { j.Stop = true },
-		"count":    func(j *Job) { j.TaskGroups[0].Count = Ptr(2) },
-		"config":   func(j *Job) { j.TaskGroups[0].Tasks[0].Config["l"].([]any)[0] = "b" },
-		"number":   func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = 1.5 },
-		"type":     func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = "1" },
-		"null":     func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = nil },
-		"meta":     func(j *Job) { j.Meta = map[string]string{"a": ""} },
-		"key":      func(j *Job) { j.TaskGroups[0].Tasks[0].Config = map[string]any{"n": 1.0, "m": []any{"a", true}} },
+		"stop":   func(j *Job) { j.Stop = true },
+		"count":  func(j *Job) { j.TaskGroups[0].Count = Ptr(2) },
+		"config": func(j *Job) { j.TaskGroups[0].Tasks[0].Config["l"].([]any)[0] = "b" },
+		"number": func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = 1.5 },
+		"type":   func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = "1" },
+		"null":   func(j *Job) { j.TaskGroups[0].Tasks[0].Config["n"] = nil },
+		"meta":   func(j *Job) { j.Meta = map[string]string{"a": ""} },
+		"key": func(j *Job) {
+			j.TaskGroups[0].Tasks[0].Config = map[string]any{"n": 1.0, "s": []any{"x"}, "m": []any{"a", true}}
+		},
 		"network":  func(j *Job) { j.TaskGroups[0].Networks = []*NetworkResource{{}} },
 		"update":   func(j *Job) { j.TaskGroups[0].Update = nil },
 		"priority": func(j *Job) { j.Priority = Ptr(51) },

@@ -89,7 +89,7 @@ func (j *Job) validateLaunch(s scope) {
 }
 
 func (p *PeriodicConfig) validate(s scope) {
-	s.oneOf("kind of schedule", Val(p.SpecType), PeriodicSpecCron, "_internal_test")
+	s.oneOf("kind of schedule", Val(p.SpecType), PeriodicSpecCron)
 	if _, err := time.LoadLocation(Val(p.TimeZone)); err != nil {
 		s.addf("time zone %q is not known", Val(p.TimeZone))
 	}
