@@ -65,6 +65,20 @@ func (r Reader) LatestDeployment(ws memdb.WatchSet, namespace, jobID string) *st
 	return latest
 }
 
+func (tx *Txn) hasActiveDeployment(namespace, jobID string) bool {
+	for d := range scan[*structs.Deployment](tx.base, nil, TableDeployments, indexJob, joinKey(namespace, jobID, "")) {
+		if tx.changes[TableDeployments][d.ID] == nil && d.Active() {
+			return true
+		}
+	}
+	for _, c := range tx.changes[TableDeployments] {
+		if d, ok := c.after.(*structs.Deployment); ok && d.JobID == jobID && d.Namespace == namespace && d.Active() {
+			return true
+		}
+	}
+	return false
+}
+
 // UpsertDeployment stores a deployment that a scheduler made or changed. What allocations have told of it is kept.
 func (tx *Txn) UpsertDeployment(d *structs.Deployment, now int64) {
 	row := *d
@@ -91,6 +105,7 @@ func (tx *Txn) UpsertDeployment(d *structs.Deployment, now int64) {
 	}
 	tx.refDeployment(&row, 1)
 	tx.put(TableDeployments, &row)
+	tx.touchJob(row.Namespace, row.JobID)
 	if old == nil || old.Status != row.Status {
 		tx.deploymentEnded(&row)
 	}
@@ -110,6 +125,7 @@ func (tx *Txn) UpdateDeploymentStatus(u *structs.DeploymentStatusUpdate, now int
 	row.Status, row.StatusDescription = u.Status, u.StatusDescription
 	row.ModifyIndex, row.ModifyTime = tx.index, now
 	tx.put(TableDeployments, &row)
+	tx.touchJob(row.Namespace, row.JobID)
 	tx.deploymentEnded(&row)
 	return nil
 }

@@ -105,7 +105,7 @@ func (tx *Txn) UpsertEval(eval *structs.Evaluation, now int64) {
 	if row.CreateTime == 0 {
 		row.CreateTime = now
 	}
-	tx.put(TableEvals, &row)
+	tx.putEval(&row)
 	tx.queueFrom(&row)
 	if row.JobID == "" {
 		return
@@ -128,8 +128,15 @@ func (tx *Txn) cancelBlocked(by *structs.Evaluation, now int64) {
 		row.Status = structs.EvalStatusCancelled
 		row.StatusDescription = "evaluation " + by.ID + " placed everything"
 		row.ModifyIndex, row.ModifyTime = tx.index, now
-		tx.put(TableEvals, &row)
+		tx.putEval(&row)
 	}
+}
+
+func (tx *Txn) putEval(row *structs.Evaluation) {
+	if key := evalJobKey(row); tx.changes[TableEvals][row.ID] == nil {
+		tx.evalsOf[key] = append(tx.evalsOf[key], row.ID)
+	}
+	tx.put(TableEvals, row)
 }
 
 // DeleteEval deletes an evaluation, whatever its status.
@@ -167,8 +174,8 @@ func (tx *Txn) anyEval(index, namespace, jobID string, want func(*structs.Evalua
 			return true
 		}
 	}
-	for _, c := range changes {
-		if eval, ok := c.after.(*structs.Evaluation); ok && eval.JobID == jobID && eval.Namespace == namespace && want(eval) {
+	for _, id := range tx.evalsOf[joinKey(namespace, jobID, "")] {
+		if eval, ok := changes[id].after.(*structs.Evaluation); ok && want(eval) {
 			return true
 		}
 	}

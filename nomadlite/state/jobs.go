@@ -291,14 +291,20 @@ func (tx *Txn) purgeJob(job *structs.Job) {
 	tx.childStatus(job, nil)
 }
 
-// ReapJob deletes a dead job unless something of it came alive again since it was found. It says whether it did.
+// ReapJob deletes a dead job unless something of it came alive again since it was found. It says whether it did. A
+// service that no one stopped stays: it may be scaled up again.
 func (tx *Txn) ReapJob(namespace, id string) bool {
 	job := tx.job(namespace, id)
-	if job == nil || job.Status != structs.JobStatusDead || tx.liveAllocs(namespace, id) > 0 || tx.hasOpenEval(namespace, id) {
+	if job == nil || job.Status != structs.JobStatusDead || !job.Stop && !endsByItself(job) || tx.liveAllocs(namespace, id) > 0 || tx.hasOpenEval(namespace, id) {
 		return false
 	}
 	tx.purgeJob(job)
 	return true
+}
+
+func endsByItself(job *structs.Job) bool {
+	kind := structs.Val(job.Type)
+	return kind == structs.JobTypeBatch || kind == structs.JobTypeSysBatch
 }
 
 func (tx *Txn) touchJob(namespace, id string) {
@@ -325,6 +331,11 @@ func (tx *Txn) finishJobs() {
 		row.Status, row.ModifyIndex = status, tx.index
 		tx.childStatus(job, &row)
 		tx.put(TableJobs, &row)
+		if old := lookup[*structs.Job](tx, TableJobVersions, jobVersionKey(job)); old != nil {
+			version := *old
+			version.Status = status
+			tx.put(TableJobVersions, &version)
+		}
 	}
 	tx.touchedAt = nil
 	clear(tx.touched)
@@ -346,11 +357,11 @@ func (tx *Txn) jobStatus(job *structs.Job) string {
 	case tx.hasOpenEval(namespace, id):
 		return structs.JobStatusPending
 	case job.Stop || job.Status == structs.JobStatusDead:
-		return structs.JobStatusDead
-	case kind == structs.JobTypeService:
-		return structs.JobStatusPending // it waits for what may yet be placed
+		return structs.JobStatusDead // and it stays dead when its history is collected
+	case tx.hasActiveDeployment(namespace, id):
+		return structs.JobStatusPending
 	case tx.hasHistory(namespace, id):
-		return structs.JobStatusDead // a batch that has done its work
+		return structs.JobStatusDead // all is done: a batch that ran, a service scaled to nothing
 	default:
 		return structs.JobStatusPending
 	}

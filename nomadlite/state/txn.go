@@ -23,6 +23,7 @@ type Txn struct {
 	usage     map[string]*structs.NodeUsage
 	specRefs  map[string]int
 	summaries map[string]*structs.JobSummary
+	evalsOf   map[string][]string             // ids of the evaluations put, by job
 	touched   map[string]structs.NamespacedID // jobs whose status may have changed
 	touchedAt []string
 
@@ -44,6 +45,7 @@ func (s *Store) begin(gen *generation, index uint64, kind uint8) *Txn {
 		usage:     make(map[string]*structs.NodeUsage),
 		specRefs:  make(map[string]int),
 		summaries: make(map[string]*structs.JobSummary),
+		evalsOf:   make(map[string][]string),
 		touched:   make(map[string]structs.NamespacedID),
 		changed:   Change{Index: index, Kind: kind},
 	}
