@@ -2,7 +2,8 @@ package structs
 
 import "time"
 
-// AllocationMetric is documented with the public API.
+// AllocationMetric explains a placement or the lack of one: how many nodes were looked at, and why each was left
+// out.
 type AllocationMetric struct {
 	NodesEvaluated     int
 	NodesFiltered      int
@@ -22,7 +23,7 @@ type AllocationMetric struct {
 	ScoreMetaData      []*NodeScoreMeta
 }
 
-// NodeScoreMeta is documented with the public API.
+// NodeScoreMeta is how one node was scored, by part of the score.
 type NodeScoreMeta struct {
 	NodeID    string
 	Scores    map[string]float64

@@ -1,12 +1,12 @@
 package structs
 
-// AllocatedResources is documented with the public API.
+// AllocatedResources is what an allocation was given on its node.
 type AllocatedResources struct {
 	Tasks  map[string]*AllocatedTaskResources
 	Shared AllocatedSharedResources
 }
 
-// AllocatedTaskResources is documented with the public API.
+// AllocatedTaskResources is what one task was given.
 type AllocatedTaskResources struct {
 	Cpu      AllocatedCpuResources
 	Memory   AllocatedMemoryResources
@@ -14,26 +14,26 @@ type AllocatedTaskResources struct {
 	Devices  []*AllocatedDeviceResource
 }
 
-// AllocatedSharedResources is documented with the public API.
+// AllocatedSharedResources is what the tasks of a group share.
 type AllocatedSharedResources struct {
 	DiskMB   int64
 	Networks []*NetworkResource
 	Ports    []PortMapping
 }
 
-// AllocatedCpuResources is documented with the public API.
+// AllocatedCpuResources is processor time in MHz, and whole cores by number.
 type AllocatedCpuResources struct {
 	CpuShares     int64
 	ReservedCores []uint16
 }
 
-// AllocatedMemoryResources is documented with the public API.
+// AllocatedMemoryResources is memory in MB: reserved, and the limit up to which more may be used.
 type AllocatedMemoryResources struct {
 	MemoryMB    int64
 	MemoryMaxMB int64
 }
 
-// AllocatedDeviceResource is documented with the public API.
+// AllocatedDeviceResource names the instances of a device group which a task was given.
 type AllocatedDeviceResource struct {
 	Vendor    string
 	Type      string

@@ -62,7 +62,7 @@ type Condition struct {
 	Reason string    `json:",omitempty"`
 }
 
-// AllocationListStub is documented with the public API.
+// AllocationListStub is an allocation as lists show it.
 type AllocationListStub struct {
 	ID                    string
 	EvalID                string
@@ -92,7 +92,8 @@ type AllocationListStub struct {
 	ModifyTime            int64
 }
 
-// DesiredTransition is documented with the public API.
+// DesiredTransition is what operators and servers ask of an allocation beside its desired status. The node never
+// writes it.
 type DesiredTransition struct {
 	Migrate                 *bool
 	Reschedule              *bool
@@ -103,7 +104,8 @@ type DesiredTransition struct {
 	KillTimeout *time.Duration `json:",omitempty"`
 }
 
-// AllocDeploymentStatus is documented with the public API.
+// AllocDeploymentStatus is an allocation's part in its deployment: its health, once known, and whether it is a
+// canary.
 type AllocDeploymentStatus struct {
 	Healthy     *bool
 	Timestamp   time.Time
@@ -111,7 +113,7 @@ type AllocDeploymentStatus struct {
 	ModifyIndex uint64
 }
 
-// AllocNetworkStatus is documented with the public API.
+// AllocNetworkStatus is the network which the node made for an allocation.
 type AllocNetworkStatus struct {
 	InterfaceName string
 	Address       string
@@ -119,25 +121,25 @@ type AllocNetworkStatus struct {
 	DNS           *DNSConfig
 }
 
-// RescheduleTracker is documented with the public API.
+// RescheduleTracker lists the earlier attempts of an allocation that was rescheduled.
 type RescheduleTracker struct {
 	Events         []*RescheduleEvent
 	LastReschedule string
 }
 
-// RescheduleEvent is documented with the public API.
+// RescheduleEvent is one such attempt; its time is in Unix nanoseconds.
 type RescheduleEvent struct {
 	RescheduleTime int64
 	PrevAllocID    string
 	PrevNodeID     string
 }
 
-// AllocStopResponse is documented with the public API.
+// AllocStopResponse names the evaluation that a stop has made.
 type AllocStopResponse struct {
 	EvalID string
 }
 
-// AllocFileInfo is documented with the public API.
+// AllocFileInfo is a file in an allocation's directory; Size is in bytes.
 type AllocFileInfo struct {
 	Name        string
 	IsDir       bool
@@ -147,13 +149,14 @@ type AllocFileInfo struct {
 	ContentType string
 }
 
-// AllocSignalRequest is documented with the public API.
+// AllocSignalRequest asks to send a signal to one task, or to all if Task is empty.
 type AllocSignalRequest struct {
 	Task   string
 	Signal string
 }
 
-// AllocationRestartRequest is documented with the public API.
+// AllocationRestartRequest asks to restart one task, all running tasks, or with AllTasks those that have ended
+// too.
 type AllocationRestartRequest struct {
 	TaskName string
 	AllTasks bool

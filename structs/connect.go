@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// ConsulConnect is documented with the public API.
+// ConsulConnect is a service's part in a Consul service mesh: native, beside a sidecar proxy, or a gateway.
 type ConsulConnect struct {
 	Native         bool                  `hcl:"native,optional"`
 	Gateway        *ConsulGateway        `hcl:"gateway,block"`
@@ -10,7 +10,7 @@ type ConsulConnect struct {
 	SidecarTask    *SidecarTask          `hcl:"sidecar_task,block"`
 }
 
-// ConsulSidecarService is documented with the public API.
+// ConsulSidecarService is the proxy's own registration.
 type ConsulSidecarService struct {
 	Tags                   []string          `hcl:"tags,optional"`
 	Port                   string            `hcl:"port,optional"`
@@ -19,7 +19,7 @@ type ConsulSidecarService struct {
 	Meta                   map[string]string `hcl:"meta,block"`
 }
 
-// SidecarTask is documented with the public API.
+// SidecarTask overrides the task that runs the proxy.
 type SidecarTask struct {
 	Name          string              `hcl:"name,optional"`
 	Driver        string              `hcl:"driver,optional"`
@@ -36,7 +36,7 @@ type SidecarTask struct {
 	Identities    []*WorkloadIdentity `hcl:"identity,block"`
 }
 
-// ConsulProxy is documented with the public API.
+// ConsulProxy is the configuration of a sidecar proxy.
 type ConsulProxy struct {
 	LocalServiceAddress string              `hcl:"local_service_address,optional"`
 	LocalServicePort    int                 `hcl:"local_service_port,optional"`
@@ -47,7 +47,7 @@ type ConsulProxy struct {
 	Config              map[string]any          `hcl:"config,block"`
 }
 
-// ConsulUpstream is documented with the public API.
+// ConsulUpstream is a service which the proxy makes available on a local port or socket.
 type ConsulUpstream struct {
 	DestinationName      string             `hcl:"destination_name,optional"`
 	DestinationNamespace string             `hcl:"destination_namespace,optional"`
@@ -63,18 +63,18 @@ type ConsulUpstream struct {
 	Config               map[string]any     `hcl:"config,block"`
 }
 
-// ConsulMeshGateway is documented with the public API.
+// ConsulMeshGateway says how traffic reaches another datacenter.
 type ConsulMeshGateway struct {
 	Mode string `hcl:"mode,optional"`
 }
 
-// ConsulExposeConfig is documented with the public API.
+// ConsulExposeConfig lists the paths that are reachable around the mesh.
 type ConsulExposeConfig struct {
 	Paths []*ConsulExposePath `hcl:"path,block"`
 	Path  []*ConsulExposePath
 }
 
-// ConsulExposePath is documented with the public API.
+// ConsulExposePath is one such path.
 type ConsulExposePath struct {
 	Path          string `hcl:"path,optional"`
 	Protocol      string `hcl:"protocol,optional"`
@@ -82,7 +82,7 @@ type ConsulExposePath struct {
 	ListenerPort  string `hcl:"listener_port,optional"`
 }
 
-// ConsulTransparentProxy is documented with the public API.
+// ConsulTransparentProxy redirects a task's traffic through the proxy without its knowledge.
 type ConsulTransparentProxy struct {
 	UID                  string   `hcl:"uid,optional"`
 	OutboundPort         uint16   `hcl:"outbound_port,optional"`
@@ -93,7 +93,7 @@ type ConsulTransparentProxy struct {
 	NoDNS                bool     `hcl:"no_dns,optional"`
 }
 
-// ConsulGateway is documented with the public API.
+// ConsulGateway is a gateway of the mesh: ingress, terminating or mesh.
 type ConsulGateway struct {
 	Proxy       *ConsulGatewayProxy           `hcl:"proxy,block"`
 	Ingress     *ConsulIngressConfigEntry     `hcl:"ingress,block"`
@@ -101,7 +101,7 @@ type ConsulGateway struct {
 	Mesh        *ConsulMeshConfigEntry        `hcl:"mesh,block"`
 }
 
-// ConsulGatewayProxy is documented with the public API.
+// ConsulGatewayProxy is the configuration of a gateway's proxy.
 type ConsulGatewayProxy struct {
 	ConnectTimeout                  *time.Duration                       `hcl:"connect_timeout,optional"`
 	EnvoyGatewayBindTaggedAddresses bool                                 `hcl:"envoy_gateway_bind_tagged_addresses,optional"`
@@ -111,14 +111,14 @@ type ConsulGatewayProxy struct {
 	Config                          map[string]any                       `hcl:"config,block"`
 }
 
-// ConsulGatewayBindAddress is documented with the public API.
+// ConsulGatewayBindAddress is an address on which a gateway listens.
 type ConsulGatewayBindAddress struct {
 	Name    string `hcl:",label"`
 	Address string `hcl:"address,optional"`
 	Port    int    `hcl:"port,optional"`
 }
 
-// ConsulGatewayTLSConfig is documented with the public API.
+// ConsulGatewayTLSConfig is how a gateway encrypts.
 type ConsulGatewayTLSConfig struct {
 	Enabled       bool                       `hcl:"enabled,optional"`
 	TLSMinVersion string                     `hcl:"tls_min_version,optional"`
@@ -127,33 +127,33 @@ type ConsulGatewayTLSConfig struct {
 	SDS           *ConsulGatewayTLSSDSConfig `hcl:"sds,block"`
 }
 
-// ConsulGatewayTLSSDSConfig is documented with the public API.
+// ConsulGatewayTLSSDSConfig names a certificate that a secret discovery service gives.
 type ConsulGatewayTLSSDSConfig struct {
 	ClusterName  string `hcl:"cluster_name,optional"`
 	CertResource string `hcl:"cert_resource,optional"`
 }
 
-// ConsulHTTPHeaderModifiers is documented with the public API.
+// ConsulHTTPHeaderModifiers changes the headers that pass a gateway.
 type ConsulHTTPHeaderModifiers struct {
 	Add    map[string]string `hcl:"add,block"`
 	Set    map[string]string `hcl:"set,block"`
 	Remove []string          `hcl:"remove,optional"`
 }
 
-// ConsulIngressConfigEntry is documented with the public API.
+// ConsulIngressConfigEntry is what an ingress gateway lets in.
 type ConsulIngressConfigEntry struct {
 	TLS       *ConsulGatewayTLSConfig  `hcl:"tls,block"`
 	Listeners []*ConsulIngressListener `hcl:"listener,block"`
 }
 
-// ConsulIngressListener is documented with the public API.
+// ConsulIngressListener is one port of an ingress gateway.
 type ConsulIngressListener struct {
 	Port     int                     `hcl:"port,optional"`
 	Protocol string                  `hcl:"protocol,optional"`
 	Services []*ConsulIngressService `hcl:"service,block"`
 }
 
-// ConsulIngressService is documented with the public API.
+// ConsulIngressService is a service behind an ingress gateway.
 type ConsulIngressService struct {
 	Name                  string                     `hcl:"name,optional"`
 	Hosts                 []string                   `hcl:"hosts,optional"`
@@ -165,7 +165,7 @@ type ConsulIngressService struct {
 	MaxConcurrentRequests *uint32                    `hcl:"max_concurrent_requests,optional"`
 }
 
-// ConsulLinkedService is documented with the public API.
+// ConsulLinkedService is a service outside the mesh behind a terminating gateway.
 type ConsulLinkedService struct {
 	Name     string `hcl:"name,optional"`
 	CAFile   string `hcl:"ca_file,optional"`
@@ -174,7 +174,7 @@ type ConsulLinkedService struct {
 	SNI      string `hcl:"sni,optional"`
 }
 
-// ConsulTerminatingConfigEntry is documented with the public API.
+// ConsulTerminatingConfigEntry is what a terminating gateway lets out.
 type ConsulTerminatingConfigEntry struct {
 	Services []*ConsulLinkedService `hcl:"service,block"`
 }

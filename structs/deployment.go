@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// Deployment is documented with the public API.
+// Deployment is the roll-out of one version of a job.
 type Deployment struct {
 	ID                 string
 	Namespace          string
@@ -21,7 +21,7 @@ type Deployment struct {
 	ModifyTime         int64
 }
 
-// DeploymentState is documented with the public API.
+// DeploymentState is the progress of a deployment in one group.
 type DeploymentState struct {
 	PlacedCanaries    []string
 	AutoRevert        bool
@@ -35,25 +35,25 @@ type DeploymentState struct {
 	UnhealthyAllocs   int
 }
 
-// DeploymentAllocHealthRequest is documented with the public API.
+// DeploymentAllocHealthRequest sets the health of a deployment's allocations by hand.
 type DeploymentAllocHealthRequest struct {
 	DeploymentID           string
 	HealthyAllocationIDs   []string
 	UnhealthyAllocationIDs []string
 }
 
-// DeploymentFailRequest is documented with the public API.
+// DeploymentFailRequest asks to fail a deployment.
 type DeploymentFailRequest struct {
 	DeploymentID string
 }
 
-// DeploymentPauseRequest is documented with the public API.
+// DeploymentPauseRequest asks to pause a deployment or to go on.
 type DeploymentPauseRequest struct {
 	DeploymentID string
 	Pause        bool
 }
 
-// DeploymentPromoteRequest is documented with the public API.
+// DeploymentPromoteRequest asks to promote the canaries of all groups or of some.
 type DeploymentPromoteRequest struct {
 	DeploymentID string
 	All          bool
@@ -61,7 +61,7 @@ type DeploymentPromoteRequest struct {
 	PromotedAt   int64
 }
 
-// DeploymentUpdateResponse is documented with the public API.
+// DeploymentUpdateResponse answers a change of a deployment.
 type DeploymentUpdateResponse struct {
 	EvalID                string
 	EvalCreateIndex       uint64

@@ -1,6 +1,6 @@
 package structs
 
-// JobDiff is documented with the public API.
+// JobDiff is how two versions of a job differ.
 type JobDiff struct {
 	Type       string
 	ID         string
@@ -9,7 +9,7 @@ type JobDiff struct {
 	TaskGroups []*TaskGroupDiff
 }
 
-// TaskGroupDiff is documented with the public API.
+// TaskGroupDiff is how two versions of a group differ.
 type TaskGroupDiff struct {
 	Type    string
 	Name    string
@@ -19,7 +19,7 @@ type TaskGroupDiff struct {
 	Updates map[string]uint64
 }
 
-// TaskDiff is documented with the public API.
+// TaskDiff is how two versions of a task differ.
 type TaskDiff struct {
 	Type        string
 	Name        string
@@ -28,7 +28,7 @@ type TaskDiff struct {
 	Annotations []string
 }
 
-// ObjectDiff is documented with the public API.
+// ObjectDiff is how two versions of a block differ.
 type ObjectDiff struct {
 	Type    string
 	Name    string
@@ -36,7 +36,7 @@ type ObjectDiff struct {
 	Objects []*ObjectDiff
 }
 
-// FieldDiff is documented with the public API.
+// FieldDiff is how two versions of one value differ.
 type FieldDiff struct {
 	Type        string
 	Name        string

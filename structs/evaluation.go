@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// Evaluation is documented with the public API.
+// Evaluation asks the scheduler to look at one job, and keeps what came of it. Times are in Unix nanoseconds.
 type Evaluation struct {
 	ID                      string
 	Priority                int
@@ -40,7 +40,7 @@ type Evaluation struct {
 	NoShutdownDelay bool `json:"-" cbor:"NoShutdownDelay"`
 }
 
-// EvaluationStub is documented with the public API.
+// EvaluationStub is an evaluation as related ones show it.
 type EvaluationStub struct {
 	ID                string
 	Priority          int
@@ -62,23 +62,23 @@ type EvaluationStub struct {
 	ModifyTime        int64
 }
 
-// EvalDeleteRequest is documented with the public API.
+// EvalDeleteRequest asks to delete evaluations, by id or by a filter.
 type EvalDeleteRequest struct {
 	EvalIDs []string
 	Filter  string
 }
 
-// EvalDeleteResponse is documented with the public API.
+// EvalDeleteResponse says how many evaluations were deleted.
 type EvalDeleteResponse struct {
 	Count int
 }
 
-// EvalCountResponse is documented with the public API.
+// EvalCountResponse says how many evaluations match.
 type EvalCountResponse struct {
 	Count int
 }
 
-// EvalOptions is documented with the public API.
+// EvalOptions are the options of an evaluation that an operator forces.
 type EvalOptions struct {
 	ForceReschedule bool
 }

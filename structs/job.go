@@ -1,6 +1,7 @@
 package structs
 
-// Job is documented with the public API.
+// Job is what a user wants to run, with what the servers keep about it. After Canonicalize every scalar that has a
+// default is set. SubmitTime is in Unix nanoseconds.
 type Job struct {
 	Region                   *string                 `hcl:"region,optional"`
 	Namespace                *string                 `hcl:"namespace,optional"`
@@ -42,26 +43,26 @@ type Job struct {
 	VersionTag               *JobVersionTag `parse:"null"`
 }
 
-// JobUIConfig is documented with the public API.
+// JobUIConfig is what user interfaces show about a job.
 type JobUIConfig struct {
 	Description string       `hcl:"description,optional"`
 	Links       []*JobUILink `hcl:"link,block"`
 }
 
-// JobUILink is documented with the public API.
+// JobUILink is a link to something about a job.
 type JobUILink struct {
 	Label string `hcl:"label,optional"`
 	URL   string `json:"Url" parse:"URL" hcl:"url,optional"`
 }
 
-// JobVersionTag is documented with the public API.
+// JobVersionTag is a name that keeps a version of a job from being collected; its time is in Unix nanoseconds.
 type JobVersionTag struct {
 	Name        string
 	Description string
 	TaggedTime  int64
 }
 
-// PeriodicConfig is documented with the public API.
+// PeriodicConfig starts a child of a job at the times of one or more cron expressions.
 type PeriodicConfig struct {
 	Enabled         *bool    `hcl:"enabled,optional"`
 	Spec            *string  `hcl:"cron,optional"`
@@ -71,26 +72,26 @@ type PeriodicConfig struct {
 	TimeZone        *string `hcl:"time_zone,optional"`
 }
 
-// ParameterizedJobConfig is documented with the public API.
+// ParameterizedJobConfig makes a job a template whose children are dispatched with a payload and metadata.
 type ParameterizedJobConfig struct {
 	Payload      string   `hcl:"payload,optional"`
 	MetaRequired []string `hcl:"meta_required,optional"`
 	MetaOptional []string `hcl:"meta_optional,optional"`
 }
 
-// Multiregion is documented with the public API.
+// Multiregion is a job that runs in several regions.
 type Multiregion struct {
 	Strategy *MultiregionStrategy `hcl:"strategy,block"`
 	Regions  []*MultiregionRegion `hcl:"region,block"`
 }
 
-// MultiregionStrategy is documented with the public API.
+// MultiregionStrategy is how the roll-out goes from region to region.
 type MultiregionStrategy struct {
 	MaxParallel *int    `hcl:"max_parallel,optional"`
 	OnFailure   *string `hcl:"on_failure,optional"`
 }
 
-// MultiregionRegion is documented with the public API.
+// MultiregionRegion is what differs in one region.
 type MultiregionRegion struct {
 	Name        string            `hcl:",label"`
 	Count       *int              `hcl:"count,optional"`
@@ -99,7 +100,7 @@ type MultiregionRegion struct {
 	Meta        map[string]string `hcl:"meta,block"`
 }
 
-// JobSubmission is documented with the public API.
+// JobSubmission is the text from which a job was made, with the values of its variables.
 type JobSubmission struct {
 	Source        string
 	Format        string
@@ -107,7 +108,7 @@ type JobSubmission struct {
 	Variables     string
 }
 
-// DispatchPayloadConfig is documented with the public API.
+// DispatchPayloadConfig names the file in a task's local directory that gets the payload of a dispatched job.
 type DispatchPayloadConfig struct {
 	File string `hcl:"file,optional"`
 }

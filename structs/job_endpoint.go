@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// JobRegisterRequest is documented with the public API.
+// JobRegisterRequest asks to store a job.
 type JobRegisterRequest struct {
 	Submission        *JobSubmission
 	Job               *Job
@@ -14,7 +14,7 @@ type JobRegisterRequest struct {
 	EvalPriority      int    `json:",omitempty"`
 }
 
-// JobRegisterResponse is documented with the public API.
+// JobRegisterResponse answers a stored job with its evaluation, if there is one.
 type JobRegisterResponse struct {
 	EvalID          string
 	EvalCreateIndex uint64
@@ -22,27 +22,27 @@ type JobRegisterResponse struct {
 	Warnings        string
 }
 
-// JobDeregisterResponse is documented with the public API.
+// JobDeregisterResponse answers a stopped or purged job with its evaluation.
 type JobDeregisterResponse struct {
 	EvalID          string
 	EvalCreateIndex uint64
 	JobModifyIndex  uint64
 }
 
-// JobEvaluateRequest is documented with the public API.
+// JobEvaluateRequest forces an evaluation of a job.
 type JobEvaluateRequest struct {
 	JobID       string
 	EvalOptions EvalOptions
 }
 
-// JobPlanRequest is documented with the public API.
+// JobPlanRequest asks what storing a job would do.
 type JobPlanRequest struct {
 	Job            *Job
 	Diff           bool
 	PolicyOverride bool
 }
 
-// JobPlanResponse is documented with the public API.
+// JobPlanResponse is what storing a job would do.
 type JobPlanResponse struct {
 	JobModifyIndex     uint64
 	CreatedEvals       []*Evaluation
@@ -53,12 +53,12 @@ type JobPlanResponse struct {
 	Warnings           string
 }
 
-// JobValidateRequest is documented with the public API.
+// JobValidateRequest asks whether a job is valid.
 type JobValidateRequest struct {
 	Job *Job
 }
 
-// JobValidateResponse is documented with the public API.
+// JobValidateResponse lists the faults of a job.
 type JobValidateResponse struct {
 	DriverConfigValidated bool
 	ValidationErrors      []string
@@ -66,44 +66,44 @@ type JobValidateResponse struct {
 	Warnings              string
 }
 
-// JobVersionsResponse is documented with the public API.
+// JobVersionsResponse lists the versions of a job, the newest first.
 type JobVersionsResponse struct {
 	Versions []*Job
 	Diffs    []*JobDiff
 }
 
-// JobsParseRequest is documented with the public API.
+// JobsParseRequest asks to turn the text of a jobspec into a job.
 type JobsParseRequest struct {
 	JobHCL       string
 	Variables    string
 	Canonicalize bool
 }
 
-// JobRevertRequest is documented with the public API.
+// JobRevertRequest asks to make an older version of a job the newest.
 type JobRevertRequest struct {
 	JobID               string
 	JobVersion          uint64
 	EnforcePriorVersion *uint64
 }
 
-// JobStabilityRequest is documented with the public API.
+// JobStabilityRequest marks a version of a job as stable or not.
 type JobStabilityRequest struct {
 	JobID      string
 	JobVersion uint64
 	Stable     bool
 }
 
-// JobStabilityResponse is documented with the public API.
+// JobStabilityResponse answers that mark.
 type JobStabilityResponse struct {
 	JobModifyIndex uint64
 }
 
-// JobSubmissionResponse is documented with the public API.
+// JobSubmissionResponse holds the text from which a job was made.
 type JobSubmissionResponse struct {
 	Submission *JobSubmission
 }
 
-// JobDispatchRequest is documented with the public API.
+// JobDispatchRequest asks for a child of a parameterized job.
 type JobDispatchRequest struct {
 	JobID            string
 	Payload          []byte
@@ -112,7 +112,7 @@ type JobDispatchRequest struct {
 	Priority         int
 }
 
-// JobDispatchResponse is documented with the public API.
+// JobDispatchResponse names that child and its evaluation.
 type JobDispatchResponse struct {
 	DispatchedJobID string
 	EvalID          string
@@ -120,20 +120,20 @@ type JobDispatchResponse struct {
 	JobCreateIndex  uint64
 }
 
-// JobStatusesRequest is documented with the public API.
+// JobStatusesRequest asks for the statuses of some jobs.
 type JobStatusesRequest struct {
 	Jobs            []NamespacedID
 	IncludeChildren bool
 }
 
-// TagVersionRequest is documented with the public API.
+// TagVersionRequest names a version of a job.
 type TagVersionRequest struct {
 	Version     uint64
 	Latest      bool
 	Description string
 }
 
-// NamespacedID is documented with the public API.
+// NamespacedID names a job across namespaces.
 type NamespacedID struct {
 	Namespace string
 	ID        string

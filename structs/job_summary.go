@@ -1,6 +1,6 @@
 package structs
 
-// JobSummary is documented with the public API.
+// JobSummary counts a job's allocations by group and status.
 type JobSummary struct {
 	JobID       string
 	Namespace   string
@@ -10,14 +10,14 @@ type JobSummary struct {
 	ModifyIndex uint64
 }
 
-// JobChildrenSummary is documented with the public API.
+// JobChildrenSummary counts the children of a periodic or parameterized job.
 type JobChildrenSummary struct {
 	Pending int64
 	Running int64
 	Dead    int64
 }
 
-// TaskGroupSummary is documented with the public API.
+// TaskGroupSummary counts the allocations of one group. Queued ones wait for a node.
 type TaskGroupSummary struct {
 	Queued   int
 	Complete int
@@ -28,7 +28,7 @@ type TaskGroupSummary struct {
 	Unknown  int
 }
 
-// JobListStub is documented with the public API.
+// JobListStub is a job as lists show it.
 type JobListStub struct {
 	ID                string
 	ParentID          string

@@ -1,6 +1,6 @@
 package structs
 
-// RootKeyMeta is documented with the public API.
+// RootKeyMeta is what may be known about a root key; times are in Unix nanoseconds.
 type RootKeyMeta struct {
 	KeyID       string
 	Algorithm   string

@@ -1,6 +1,6 @@
 package structs
 
-// Namespace is documented with the public API.
+// Namespace keeps the jobs of different users apart.
 type Namespace struct {
 	Name                  string
 	Description           string
@@ -16,7 +16,7 @@ type Namespace struct {
 	OptionalExtraClaims   map[string]string
 }
 
-// NamespaceCapabilities is documented with the public API.
+// NamespaceCapabilities says which task drivers and network modes the jobs of a namespace may use.
 type NamespaceCapabilities struct {
 	EnabledTaskDrivers   []string `hcl:"enabled_task_drivers"`
 	DisabledTaskDrivers  []string `hcl:"disabled_task_drivers"`
@@ -24,21 +24,21 @@ type NamespaceCapabilities struct {
 	DisabledNetworkModes []string `hcl:"disabled_network_modes"`
 }
 
-// NamespaceNodePoolConfiguration is documented with the public API.
+// NamespaceNodePoolConfiguration says which node pools the jobs of a namespace may use.
 type NamespaceNodePoolConfiguration struct {
 	Default string
 	Allowed []string
 	Denied  []string
 }
 
-// NamespaceVaultConfiguration is documented with the public API.
+// NamespaceVaultConfiguration says which Vault clusters the jobs of a namespace may use.
 type NamespaceVaultConfiguration struct {
 	Default string
 	Allowed []string
 	Denied  []string
 }
 
-// NamespaceConsulConfiguration is documented with the public API.
+// NamespaceConsulConfiguration says which Consul clusters the jobs of a namespace may use.
 type NamespaceConsulConfiguration struct {
 	Default string
 	Allowed []string

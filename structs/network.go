@@ -1,6 +1,6 @@
 package structs
 
-// NetworkResource is documented with the public API.
+// NetworkResource is a network: what a group asks for, what an allocation was given, or what a node has.
 type NetworkResource struct {
 	Mode          string     `json:",omitempty" hcl:"mode,optional"`
 	Device        string     `json:",omitempty" hcl:"device,optional"`
@@ -14,7 +14,8 @@ type NetworkResource struct {
 	CNI           *CNIConfig `json:",omitempty" hcl:"cni,block"`
 }
 
-// Port is documented with the public API.
+// Port is a port by name. Value is the one on the host; a dynamic one is chosen by the scheduler. To is the one
+// that the task sees, -1 the same.
 type Port struct {
 	Label           string `hcl:",label"`
 	Value           int    `json:",omitempty" hcl:"static,optional"`
@@ -23,19 +24,19 @@ type Port struct {
 	IgnoreCollision bool   `json:",omitempty" hcl:"ignore_collision,optional"`
 }
 
-// DNSConfig is documented with the public API.
+// DNSConfig is how names are resolved in a network.
 type DNSConfig struct {
 	Servers  []string `hcl:"servers,optional"`
 	Searches []string `hcl:"searches,optional"`
 	Options  []string `hcl:"options,optional"`
 }
 
-// CNIConfig is documented with the public API.
+// CNIConfig holds arguments for CNI plugins.
 type CNIConfig struct {
 	Args map[string]string `hcl:"args,optional"`
 }
 
-// PortMapping is documented with the public API.
+// PortMapping is a port which an allocation was given.
 type PortMapping struct {
 	Label  string
 	Value  int

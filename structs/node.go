@@ -44,7 +44,7 @@ type Node struct {
 	ComputedClass string `json:"-" cbor:"ComputedClass"`
 }
 
-// NodeListStub is documented with the public API.
+// NodeListStub is a node as lists show it.
 type NodeListStub struct {
 	Address               string
 	ID                    string
@@ -66,7 +66,7 @@ type NodeListStub struct {
 	ModifyIndex           uint64
 }
 
-// DriverInfo is documented with the public API.
+// DriverInfo is what a node says about one of its task drivers.
 type DriverInfo struct {
 	Attributes        map[string]string
 	Detected          bool
@@ -75,7 +75,7 @@ type DriverInfo struct {
 	UpdateTime        time.Time
 }
 
-// NodeEvent is documented with the public API.
+// NodeEvent is something that happened to a node.
 type NodeEvent struct {
 	Message     string
 	Subsystem   string
@@ -84,20 +84,20 @@ type NodeEvent struct {
 	CreateIndex uint64
 }
 
-// DrainStrategy is documented with the public API.
+// DrainStrategy is a drain that goes on; ForceDeadline is zero when there is none.
 type DrainStrategy struct {
 	DrainSpec
 	ForceDeadline time.Time
 	StartedAt     time.Time
 }
 
-// DrainSpec is documented with the public API.
+// DrainSpec is how a node is to be drained: a negative deadline forces it at once, zero means no deadline.
 type DrainSpec struct {
 	Deadline         time.Duration
 	IgnoreSystemJobs bool
 }
 
-// DrainMetadata is documented with the public API.
+// DrainMetadata is what is kept about a node's last drain.
 type DrainMetadata struct {
 	StartedAt  time.Time
 	UpdatedAt  time.Time
@@ -106,14 +106,14 @@ type DrainMetadata struct {
 	Meta       map[string]string
 }
 
-// HostVolumeInfo is documented with the public API.
+// HostVolumeInfo is a directory that a node offers to its tasks.
 type HostVolumeInfo struct {
 	Path     string
 	ReadOnly bool
 	ID       string
 }
 
-// HostNetworkInfo is documented with the public API.
+// HostNetworkInfo is a network of a node under a name that ports may ask for.
 type HostNetworkInfo struct {
 	Name          string
 	CIDR          string
@@ -121,7 +121,7 @@ type HostNetworkInfo struct {
 	ReservedPorts string
 }
 
-// CSIInfo is documented with the public API.
+// CSIInfo is a CSI plugin on a node.
 type CSIInfo struct {
 	PluginID                 string
 	AllocID                  string
@@ -134,7 +134,7 @@ type CSIInfo struct {
 	NodeInfo                 *CSINodeInfo       `json:",omitempty"`
 }
 
-// CSINodeInfo is documented with the public API.
+// CSINodeInfo is what a CSI plugin can do on its node.
 type CSINodeInfo struct {
 	ID                      string
 	MaxVolumes              int64
@@ -145,7 +145,7 @@ type CSINodeInfo struct {
 	SupportsCondition       bool
 }
 
-// CSIControllerInfo is documented with the public API.
+// CSIControllerInfo is what a CSI plugin can do as a controller.
 type CSIControllerInfo struct {
 	SupportsCreateDelete             bool
 	SupportsAttachDetach             bool
@@ -161,26 +161,26 @@ type CSIControllerInfo struct {
 	SupportsGet                      bool
 }
 
-// CSITopology is documented with the public API.
+// CSITopology is where in a storage system's topology something is.
 type CSITopology struct {
 	Segments map[string]string `hcl:"segments"`
 }
 
-// NodePurgeResponse is documented with the public API.
+// NodePurgeResponse names the evaluations that the removal of a node has made.
 type NodePurgeResponse struct {
 	EvalIDs         []string
 	EvalCreateIndex uint64
 	NodeModifyIndex uint64
 }
 
-// NodeDrainUpdateResponse is documented with the public API.
+// NodeDrainUpdateResponse names the evaluations that a drain has made.
 type NodeDrainUpdateResponse struct {
 	NodeModifyIndex uint64
 	EvalIDs         []string
 	EvalCreateIndex uint64
 }
 
-// NodeUpdateDrainRequest is documented with the public API.
+// NodeUpdateDrainRequest asks to drain a node, or with a nil DrainSpec to end a drain.
 type NodeUpdateDrainRequest struct {
 	NodeID       string
 	DrainSpec    *DrainSpec
@@ -188,14 +188,14 @@ type NodeUpdateDrainRequest struct {
 	Meta         map[string]string
 }
 
-// NodeEligibilityUpdateResponse is documented with the public API.
+// NodeEligibilityUpdateResponse names the evaluations that a change of eligibility has made.
 type NodeEligibilityUpdateResponse struct {
 	NodeModifyIndex uint64
 	EvalIDs         []string
 	EvalCreateIndex uint64
 }
 
-// NodeUpdateEligibilityRequest is documented with the public API.
+// NodeUpdateEligibilityRequest asks to let a node get new allocations or not.
 type NodeUpdateEligibilityRequest struct {
 	NodeID      string
 	Eligibility string

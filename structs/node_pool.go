@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// NodePool is documented with the public API.
+// NodePool is a set of nodes; each node is in one, and in "all".
 type NodePool struct {
 	Name                   string                          `hcl:"name,label"`
 	Description            string                          `hcl:"description,optional"`
@@ -13,7 +13,7 @@ type NodePool struct {
 	ModifyIndex            uint64
 }
 
-// NodePoolSchedulerConfiguration is documented with the public API.
+// NodePoolSchedulerConfiguration is what the scheduler does differently in a node pool.
 type NodePoolSchedulerConfiguration struct {
 	SchedulerAlgorithm            string `hcl:"scheduler_algorithm,optional"`
 	MemoryOversubscriptionEnabled *bool  `hcl:"memory_oversubscription_enabled,optional"`

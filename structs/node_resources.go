@@ -1,6 +1,6 @@
 package structs
 
-// NodeResources is documented with the public API.
+// NodeResources is what a node has.
 type NodeResources struct {
 	Cpu            NodeCpuResources
 	Memory         NodeMemoryResources
@@ -11,24 +11,24 @@ type NodeResources struct {
 	MaxDynamicPort int
 }
 
-// NodeCpuResources is documented with the public API.
+// NodeCpuResources is a node's processor time in MHz, and its cores.
 type NodeCpuResources struct {
 	CpuShares          int64
 	TotalCpuCores      uint16
 	ReservableCpuCores []uint16
 }
 
-// NodeMemoryResources is documented with the public API.
+// NodeMemoryResources is a node's memory in MB.
 type NodeMemoryResources struct {
 	MemoryMB int64
 }
 
-// NodeDiskResources is documented with the public API.
+// NodeDiskResources is a node's disk space in MB.
 type NodeDiskResources struct {
 	DiskMB int64
 }
 
-// NodeReservedResources is documented with the public API.
+// NodeReservedResources is what a node keeps for itself.
 type NodeReservedResources struct {
 	Cpu      NodeReservedCpuResources
 	Memory   NodeReservedMemoryResources
@@ -36,27 +36,27 @@ type NodeReservedResources struct {
 	Networks NodeReservedNetworkResources
 }
 
-// NodeReservedCpuResources is documented with the public API.
+// NodeReservedCpuResources is processor time in MHz.
 type NodeReservedCpuResources struct {
 	CpuShares uint64
 }
 
-// NodeReservedMemoryResources is documented with the public API.
+// NodeReservedMemoryResources is memory in MB.
 type NodeReservedMemoryResources struct {
 	MemoryMB uint64
 }
 
-// NodeReservedDiskResources is documented with the public API.
+// NodeReservedDiskResources is disk space in MB.
 type NodeReservedDiskResources struct {
 	DiskMB uint64
 }
 
-// NodeReservedNetworkResources is documented with the public API.
+// NodeReservedNetworkResources lists host ports, as in "22,80,8500-8600".
 type NodeReservedNetworkResources struct {
 	ReservedHostPorts string
 }
 
-// NodeDeviceResource is documented with the public API.
+// NodeDeviceResource is a group of like devices.
 type NodeDeviceResource struct {
 	Vendor     string
 	Type       string
@@ -65,7 +65,7 @@ type NodeDeviceResource struct {
 	Attributes map[string]*Attribute
 }
 
-// NodeDevice is documented with the public API.
+// NodeDevice is one device of a group.
 type NodeDevice struct {
 	ID                string
 	Healthy           bool
@@ -73,12 +73,12 @@ type NodeDevice struct {
 	Locality          *NodeDeviceLocality
 }
 
-// NodeDeviceLocality is documented with the public API.
+// NodeDeviceLocality is where a device is plugged in.
 type NodeDeviceLocality struct {
 	PciBusID string
 }
 
-// Attribute is documented with the public API.
+// Attribute is a value with a unit; one of its fields is set.
 type Attribute struct {
 	Float  *float64 `json:",omitempty"`
 	Int    *int64   `json:",omitempty"`

@@ -1,12 +1,12 @@
 package structs
 
-// PlanAnnotations is documented with the public API.
+// PlanAnnotations is what a plan would change, for people.
 type PlanAnnotations struct {
 	DesiredTGUpdates map[string]*DesiredUpdates
 	PreemptedAllocs  []*AllocationListStub
 }
 
-// DesiredUpdates is documented with the public API.
+// DesiredUpdates counts what a plan would do in one group.
 type DesiredUpdates struct {
 	Ignore            uint64
 	Place             uint64

@@ -1,6 +1,6 @@
 package structs
 
-// Resources is documented with the public API.
+// Resources is what a task asks for: CPU in MHz or whole Cores, the rest in MB.
 type Resources struct {
 	CPU         *int               `hcl:"cpu,optional"`
 	Cores       *int               `hcl:"cores,optional"`
@@ -14,7 +14,7 @@ type Resources struct {
 	IOPS        *int               `hcl:"iops,optional"`
 }
 
-// RequestedDevice is documented with the public API.
+// RequestedDevice asks for devices by TYPE, VENDOR/TYPE or VENDOR/TYPE/NAME.
 type RequestedDevice struct {
 	Name        string        `hcl:",label"`
 	Count       *uint64       `hcl:"count,optional"`
@@ -22,7 +22,7 @@ type RequestedDevice struct {
 	Affinities  []*Affinity   `hcl:"affinity,block"`
 }
 
-// NUMAResource is documented with the public API.
+// NUMAResource asks for cores and devices of one NUMA node.
 type NUMAResource struct {
 	Affinity string   `hcl:"affinity,optional"`
 	Devices  []string `hcl:"devices,optional"`

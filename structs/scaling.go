@@ -1,6 +1,6 @@
 package structs
 
-// ScalingPolicy is documented with the public API.
+// ScalingPolicy bounds the count of a group, or the resources of a task, for an autoscaler.
 type ScalingPolicy struct {
 	Min         *int64         `hcl:"min,optional"`
 	Max         *int64         `hcl:"max,optional"`
@@ -14,7 +14,7 @@ type ScalingPolicy struct {
 	ModifyIndex uint64
 }
 
-// ScalingPolicyListStub is documented with the public API.
+// ScalingPolicyListStub is a scaling policy as lists show it.
 type ScalingPolicyListStub struct {
 	ID          string
 	Enabled     bool
@@ -24,7 +24,7 @@ type ScalingPolicyListStub struct {
 	ModifyIndex uint64
 }
 
-// ScalingEvent is documented with the public API.
+// ScalingEvent is something an autoscaler did; its time is in Unix nanoseconds.
 type ScalingEvent struct {
 	Count         *int64
 	PreviousCount int64
@@ -36,7 +36,7 @@ type ScalingEvent struct {
 	CreateIndex   uint64
 }
 
-// JobScaleStatusResponse is documented with the public API.
+// JobScaleStatusResponse is how far a job's groups are from their counts.
 type JobScaleStatusResponse struct {
 	JobID          string
 	Namespace      string
@@ -46,7 +46,7 @@ type JobScaleStatusResponse struct {
 	TaskGroups     map[string]TaskGroupScaleStatus
 }
 
-// TaskGroupScaleStatus is documented with the public API.
+// TaskGroupScaleStatus is how far one group is from its count.
 type TaskGroupScaleStatus struct {
 	Desired   int
 	Placed    int
@@ -56,7 +56,7 @@ type TaskGroupScaleStatus struct {
 	Events    []ScalingEvent
 }
 
-// ScalingRequest is documented with the public API.
+// ScalingRequest asks for a count, or reports something about scaling.
 type ScalingRequest struct {
 	Count          *int64
 	Target         map[string]string

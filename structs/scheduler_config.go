@@ -1,6 +1,6 @@
 package structs
 
-// SchedulerConfiguration is documented with the public API.
+// SchedulerConfiguration is what operators change about the scheduler at run time.
 type SchedulerConfiguration struct {
 	SchedulerAlgorithm            string
 	PreemptionConfig              PreemptionConfig
@@ -12,7 +12,7 @@ type SchedulerConfiguration struct {
 	ModifyIndex                   uint64
 }
 
-// PreemptionConfig is documented with the public API.
+// PreemptionConfig says for which types of jobs allocations of lower priority are evicted.
 type PreemptionConfig struct {
 	SystemSchedulerEnabled   bool
 	SysBatchSchedulerEnabled bool
@@ -20,12 +20,12 @@ type PreemptionConfig struct {
 	ServiceSchedulerEnabled  bool
 }
 
-// SchedulerConfigurationResponse is documented with the public API.
+// SchedulerConfigurationResponse holds the scheduler's configuration.
 type SchedulerConfigurationResponse struct {
 	SchedulerConfig *SchedulerConfiguration
 }
 
-// SchedulerSetConfigurationResponse is documented with the public API.
+// SchedulerSetConfigurationResponse says whether the configuration was changed.
 type SchedulerSetConfigurationResponse struct {
 	Updated bool
 }

@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// Service is documented with the public API.
+// Service is a network service that a group or task offers, registered with a provider.
 type Service struct {
 	Name              string            `hcl:"name,optional"`
 	Tags              []string          `hcl:"tags,optional"`
@@ -28,7 +28,7 @@ type Service struct {
 	Namespace string `json:",omitempty" parse:"-"`
 }
 
-// ServiceCheck is documented with the public API.
+// ServiceCheck says how a service's health is found out.
 type ServiceCheck struct {
 	Name                   string              `hcl:"name,optional"`
 	Type                   string              `hcl:"type,optional"`
@@ -59,14 +59,14 @@ type ServiceCheck struct {
 	OnUpdate               string              `hcl:"on_update,optional"`
 }
 
-// CheckRestart is documented with the public API.
+// CheckRestart restarts a task whose check fails; a limit of zero never does.
 type CheckRestart struct {
 	Limit          int            `hcl:"limit,optional"`
 	Grace          *time.Duration `hcl:"grace,optional"`
 	IgnoreWarnings bool           `hcl:"ignore_warnings,optional"`
 }
 
-// ServiceWeights is documented with the public API.
+// ServiceWeights are a service's weights in DNS answers.
 type ServiceWeights struct {
 	Passing int `hcl:"passing,optional"`
 	Warning int `hcl:"warning,optional"`

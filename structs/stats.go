@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// HostStats is documented with the public API.
+// HostStats is what a node's machine uses now. Uptime is in seconds.
 type HostStats struct {
 	Memory           *HostMemoryStats
 	CPU              []*HostCPUStats
@@ -13,7 +13,7 @@ type HostStats struct {
 	CPUTicksConsumed float64
 }
 
-// HostMemoryStats is documented with the public API.
+// HostMemoryStats is memory in bytes.
 type HostMemoryStats struct {
 	Total     uint64
 	Available uint64
@@ -21,7 +21,7 @@ type HostMemoryStats struct {
 	Free      uint64
 }
 
-// HostCPUStats is documented with the public API.
+// HostCPUStats is the use of one core, in percent.
 type HostCPUStats struct {
 	CPU    string
 	User   float64
@@ -29,7 +29,7 @@ type HostCPUStats struct {
 	Idle   float64
 }
 
-// HostDiskStats is documented with the public API.
+// HostDiskStats is the use of one file system, in bytes.
 type HostDiskStats struct {
 	Device            string
 	Mountpoint        string
@@ -40,7 +40,7 @@ type HostDiskStats struct {
 	InodesUsedPercent float64
 }
 
-// DeviceGroupStats is documented with the public API.
+// DeviceGroupStats is the use of a group of devices.
 type DeviceGroupStats struct {
 	Vendor        string
 	Type          string
@@ -48,20 +48,20 @@ type DeviceGroupStats struct {
 	InstanceStats map[string]*DeviceStats
 }
 
-// DeviceStats is documented with the public API.
+// DeviceStats is the use of one device.
 type DeviceStats struct {
 	Summary   *StatValue
 	Stats     *StatObject
 	Timestamp time.Time
 }
 
-// StatObject is documented with the public API.
+// StatObject is a tree of statistics.
 type StatObject struct {
 	Nested     map[string]*StatObject
 	Attributes map[string]*StatValue
 }
 
-// StatValue is documented with the public API.
+// StatValue is one statistic.
 type StatValue struct {
 	FloatNumeratorVal   *float64 `json:",omitempty"`
 	FloatDenominatorVal *float64 `json:",omitempty"`
@@ -73,28 +73,28 @@ type StatValue struct {
 	Desc                string   `json:",omitempty"`
 }
 
-// AllocResourceUsage is documented with the public API.
+// AllocResourceUsage is what an allocation uses now.
 type AllocResourceUsage struct {
 	ResourceUsage *ResourceUsage
 	Tasks         map[string]*TaskResourceUsage
 	Timestamp     int64
 }
 
-// TaskResourceUsage is documented with the public API.
+// TaskResourceUsage is what a task uses now, and by process.
 type TaskResourceUsage struct {
 	ResourceUsage *ResourceUsage
 	Timestamp     int64
 	Pids          map[string]*ResourceUsage
 }
 
-// ResourceUsage is documented with the public API.
+// ResourceUsage is what something uses now.
 type ResourceUsage struct {
 	MemoryStats *MemoryStats
 	CpuStats    *CpuStats
 	DeviceStats []*DeviceGroupStats
 }
 
-// MemoryStats is documented with the public API.
+// MemoryStats is memory in bytes; Measured names the fields that the system gives.
 type MemoryStats struct {
 	RSS            uint64
 	Cache          uint64
@@ -106,7 +106,7 @@ type MemoryStats struct {
 	Measured       []string
 }
 
-// CpuStats is documented with the public API.
+// CpuStats is processor time; Measured names the fields that the system gives.
 type CpuStats struct {
 	SystemMode       float64
 	UserMode         float64
@@ -117,13 +117,13 @@ type CpuStats struct {
 	Measured         []string
 }
 
-// DiskUsage is documented with the public API.
+// DiskUsage is disk space in bytes.
 type DiskUsage struct {
 	DiskMB int64
 	UsedMB int64
 }
 
-// StreamFrame is documented with the public API.
+// StreamFrame is a piece of a file or log that is being followed.
 type StreamFrame struct {
 	Offset    int64  `json:",omitempty"`
 	Data      []byte `json:",omitempty"`

@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// Task is documented with the public API.
+// Task is one program of a group, run by a driver.
 type Task struct {
 	Name            string                 `hcl:"name,label"`
 	Driver          string                 `hcl:"driver,optional"`
@@ -37,13 +37,13 @@ type Task struct {
 	Schedule        *TaskSchedule       `hcl:"schedule,block"`
 }
 
-// TaskLifecycle is documented with the public API.
+// TaskLifecycle says when a task runs beside the main ones.
 type TaskLifecycle struct {
 	Hook    string `hcl:"hook"`
 	Sidecar bool   `hcl:"sidecar,optional"`
 }
 
-// LogConfig is documented with the public API.
+// LogConfig says how a task's output is kept and rotated.
 type LogConfig struct {
 	MaxFiles      *int  `hcl:"max_files,optional"`
 	MaxFileSizeMB *int  `hcl:"max_file_size,optional"`
@@ -51,7 +51,7 @@ type LogConfig struct {
 	Disabled      *bool `hcl:"disabled,optional"`
 }
 
-// TaskArtifact is documented with the public API.
+// TaskArtifact is something to download before a task starts.
 type TaskArtifact struct {
 	GetterSource   *string           `hcl:"source,optional"`
 	GetterOptions  map[string]string `hcl:"options,block"`
@@ -62,7 +62,7 @@ type TaskArtifact struct {
 	Chown          bool              `hcl:"chown,optional"`
 }
 
-// Template is documented with the public API.
+// Template is a file to render before a task starts and whenever what it shows changes.
 type Template struct {
 	SourcePath    *string        `hcl:"source,optional"`
 	DestPath      *string        `hcl:"destination,optional"`
@@ -83,7 +83,7 @@ type Template struct {
 	ErrMissingKey *bool          `hcl:"error_on_missing_key,optional"`
 }
 
-// ChangeScript is documented with the public API.
+// ChangeScript is a command to run in a task when a template has changed.
 type ChangeScript struct {
 	Command          *string        `hcl:"command"`
 	Args             []string       `hcl:"args,optional"`
@@ -92,13 +92,13 @@ type ChangeScript struct {
 	RunOnFirstRender *bool          `hcl:"run_on_first_render,optional"`
 }
 
-// WaitConfig is documented with the public API.
+// WaitConfig is for how long changes of a template are collected.
 type WaitConfig struct {
 	Min *time.Duration `hcl:"min"`
 	Max *time.Duration `hcl:"max"`
 }
 
-// Vault is documented with the public API.
+// Vault gives a task a Vault token.
 type Vault struct {
 	Policies             []string `hcl:"policies,optional"`
 	Role                 string   `hcl:"role,optional"`
@@ -111,7 +111,7 @@ type Vault struct {
 	AllowTokenExpiration *bool    `hcl:"allow_token_expiration,optional"`
 }
 
-// VolumeMount is documented with the public API.
+// VolumeMount puts a volume of the group into a task.
 type VolumeMount struct {
 	Volume          *string `hcl:"volume,optional"`
 	Destination     *string `hcl:"destination,optional"`
@@ -120,7 +120,7 @@ type VolumeMount struct {
 	SELinuxLabel    *string `hcl:"selinux_label,optional"`
 }
 
-// TaskCSIPluginConfig is documented with the public API.
+// TaskCSIPluginConfig makes a task a CSI plugin.
 type TaskCSIPluginConfig struct {
 	ID                  string        `hcl:"id,optional"`
 	Type                string        `hcl:"type,optional"`
@@ -129,7 +129,7 @@ type TaskCSIPluginConfig struct {
 	HealthTimeout       time.Duration `hcl:"health_timeout,optional"`
 }
 
-// Secret is documented with the public API.
+// Secret is a value that a secrets plugin gives to a task.
 type Secret struct {
 	Name     string            `hcl:"name,label"`
 	Provider string            `hcl:"provider,optional"`
@@ -138,26 +138,26 @@ type Secret struct {
 	Env      map[string]string `hcl:"env,block"`
 }
 
-// Action is documented with the public API.
+// Action is a command that operators may run in a task.
 type Action struct {
 	Name    string   `hcl:"name,label"`
 	Command string   `hcl:"command"`
 	Args    []string `hcl:"args,optional"`
 }
 
-// TaskSchedule is documented with the public API.
+// TaskSchedule says when a task runs.
 type TaskSchedule struct {
 	Cron *TaskScheduleCron `hcl:"cron,block"`
 }
 
-// TaskScheduleCron is documented with the public API.
+// TaskScheduleCron is a schedule by cron expressions.
 type TaskScheduleCron struct {
 	Start    string `hcl:"start,optional"`
 	End      string `hcl:"end,optional"`
 	Timezone string `hcl:"timezone,optional"`
 }
 
-// WorkloadIdentity is documented with the public API.
+// WorkloadIdentity is a signed token that proves a task's or service's identity.
 type WorkloadIdentity struct {
 	Name         string        `hcl:"name,optional"`
 	Audience     []string      `hcl:"aud,optional"`

@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// TaskGroup is documented with the public API.
+// TaskGroup is a set of tasks that are placed together on one node.
 type TaskGroup struct {
 	Name                      *string                   `hcl:"name,label"`
 	Count                     *int                      `hcl:"count,optional"`
@@ -29,14 +29,14 @@ type TaskGroup struct {
 	PreventRescheduleOnLost   *bool                     `hcl:"prevent_reschedule_on_lost,optional"`
 }
 
-// EphemeralDisk is documented with the public API.
+// EphemeralDisk is the directory that a group's tasks share, with its size in MB.
 type EphemeralDisk struct {
 	Sticky  *bool `hcl:"sticky,optional"`
 	Migrate *bool `hcl:"migrate,optional"`
 	SizeMB  *int  `hcl:"size,optional"`
 }
 
-// RestartPolicy is documented with the public API.
+// RestartPolicy says how often a task that ended is started again on its node within an interval.
 type RestartPolicy struct {
 	Interval        *time.Duration `hcl:"interval,optional"`
 	Attempts        *int           `hcl:"attempts,optional"`
@@ -45,7 +45,7 @@ type RestartPolicy struct {
 	RenderTemplates *bool          `hcl:"render_templates,optional"`
 }
 
-// ReschedulePolicy is documented with the public API.
+// ReschedulePolicy says when a failed allocation is replaced by one elsewhere.
 type ReschedulePolicy struct {
 	Attempts      *int           `hcl:"attempts,optional"`
 	Interval      *time.Duration `hcl:"interval,optional"`
@@ -55,7 +55,7 @@ type ReschedulePolicy struct {
 	Unlimited     *bool          `hcl:"unlimited,optional"`
 }
 
-// MigrateStrategy is documented with the public API.
+// MigrateStrategy says how allocations leave a node that is drained.
 type MigrateStrategy struct {
 	MaxParallel     *int           `hcl:"max_parallel,optional"`
 	HealthCheck     *string        `hcl:"health_check,optional"`
@@ -63,7 +63,7 @@ type MigrateStrategy struct {
 	HealthyDeadline *time.Duration `hcl:"healthy_deadline,optional"`
 }
 
-// UpdateStrategy is documented with the public API.
+// UpdateStrategy says how a new version is rolled out.
 type UpdateStrategy struct {
 	Stagger          *time.Duration `hcl:"stagger,optional"`
 	MaxParallel      *int           `hcl:"max_parallel,optional"`
@@ -76,7 +76,7 @@ type UpdateStrategy struct {
 	AutoPromote      *bool          `hcl:"auto_promote,optional"`
 }
 
-// DisconnectStrategy is documented with the public API.
+// DisconnectStrategy says what becomes of allocations on a node that cannot be heard.
 type DisconnectStrategy struct {
 	LostAfter         *time.Duration `hcl:"lost_after,optional"`
 	StopOnClientAfter *time.Duration `hcl:"stop_on_client_after,optional"`
@@ -84,7 +84,7 @@ type DisconnectStrategy struct {
 	Reconcile         *string        `hcl:"reconcile,optional"`
 }
 
-// VolumeRequest is documented with the public API.
+// VolumeRequest asks for a host volume or a CSI volume.
 type VolumeRequest struct {
 	Name           string           `hcl:"name,label"`
 	Type           string           `hcl:"type,optional"`
@@ -97,13 +97,13 @@ type VolumeRequest struct {
 	PerAlloc       bool             `hcl:"per_alloc,optional"`
 }
 
-// CSIMountOptions is documented with the public API.
+// CSIMountOptions says how a CSI volume is mounted.
 type CSIMountOptions struct {
 	FSType     string   `hcl:"fs_type,optional"`
 	MountFlags []string `hcl:"mount_flags,optional"`
 }
 
-// Consul is documented with the public API.
+// Consul names the Consul cluster, namespace and partition to use.
 type Consul struct {
 	Namespace string `hcl:"namespace,optional"`
 	Cluster   string `hcl:"cluster,optional"`

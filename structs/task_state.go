@@ -2,7 +2,7 @@ package structs
 
 import "time"
 
-// TaskState is documented with the public API.
+// TaskState is what the node last said about a task.
 type TaskState struct {
 	State       string
 	Failed      bool
@@ -13,7 +13,8 @@ type TaskState struct {
 	Events      []*TaskEvent
 }
 
-// TaskEvent is documented with the public API.
+// TaskEvent is something that happened to a task; Time is in Unix nanoseconds. DisplayMessage and Details are what
+// people are shown, the other fields older forms of the same.
 type TaskEvent struct {
 	Type             string
 	Time             int64
