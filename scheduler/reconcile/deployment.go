@@ -190,22 +190,20 @@ func (d *groupDeployment) awaitsPromotion() bool {
 }
 
 // setCanariesApart takes the canaries that nobody has promoted yet out of the group's places; those of a rollout that
-// is over are stopped.
+// is over are stopped. A canary of a rollout before the latest was promoted: else it would have been stopped by the
+// plan that began the latest.
 func (g *group) setCanariesApart() {
+	latest := g.in.Deployment
 	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool {
-		if !s.isCanary() {
+		if !s.isCanary() || latest == nil || s.alloc.DeploymentID != latest.ID {
 			return false
 		}
-		current := g.run.deploy.current
-		own := current != nil && s.alloc.DeploymentID == current.ID
-		switch {
-		case own && g.deploy.state != nil && g.deploy.state.Promoted:
+		if state := latest.TaskGroups[g.name]; state == nil || state.Promoted {
 			return false
-		case own && current.Active():
+		}
+		if latest == g.run.deploy.current && latest.Active() {
 			g.canaries = append(g.canaries, s)
-		case !own && s.sameVersion():
-			return false // an earlier rollout of this very version promoted it
-		default:
+		} else {
 			g.stop(s.subject, reasonNotNeeded)
 		}
 		return true

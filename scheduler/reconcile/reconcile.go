@@ -137,7 +137,7 @@ func (g *group) sort(a *structs.Allocation) {
 	switch hit.bucket {
 	case Ignore:
 	case Stopping:
-		if next := g.successors[a.ID]; next == nil || next.TerminalStatus() {
+		if g.follower(a) == nil {
 			g.stopping[a.Name] = a
 		}
 	case LoseStopping, Lose:
@@ -145,7 +145,7 @@ func (g *group) sort(a *structs.Allocation) {
 	case Unwanted:
 		g.stop(s, hit.reason)
 	default:
-		if hit.bucket == Unknown && s.replaced() && !s.successor.TerminalStatus() {
+		if hit.bucket == Unknown && g.follower(a) != nil {
 			g.note(s, hit.reason) // its replacement has the place
 			return
 		}
@@ -181,8 +181,8 @@ func (g *group) note(s *subject, reason string) {
 	case s.terms.replace && s.terms.lostAfter > 0:
 		until = s.lostAt()
 	}
-	if s.conditionUnknown() && (until.IsZero() || g.pending(s.alloc)) {
-		return
+	if s.conditionUnknown() && (until.IsZero() || g.pending(s.alloc) || !s.alloc.Condition.Until.Before(until)) {
+		return // it is noted already, and somebody comes back to it
 	}
 	st := Stop{Alloc: s.alloc, Description: reason}
 	if !s.conditionUnknown() {

@@ -13,7 +13,7 @@ const (
 
 	Keep      Bucket = "keep"       // slot: runs, or is about to
 	Done      Bucket = "done"       // slot: a batch allocation that did its work
-	Exhausted Bucket = "exhausted"  // slot: failed, its policy allows no replacement
+	Exhausted Bucket = "exhausted"  // slot: failed or lost, its group allows no replacement
 	Later     Bucket = "later"      // slot: failed, to be replaced at a later time
 	Hold      Bucket = "hold"       // slot: cannot be heard, nothing takes its place for now
 	Migrate   Bucket = "migrate"    // slot: to be stopped and placed elsewhere
@@ -57,6 +57,8 @@ var rules = []rule{
 		LoseStopping, reasonLost},
 	{"told to stop", func(s *subject) bool { return s.wantedToEnd() },
 		Stopping, "is stopping"},
+	{"given up and replaced", func(s *subject) bool { return s.conditionLost() && s.replaced() },
+		Lose, reasonLost},
 	{"ended and replaced", func(s *subject) bool { return s.ended() && s.replaced() },
 		Ignore, "was replaced"},
 
@@ -71,6 +73,8 @@ var rules = []rule{
 		Unwanted, reasonNotNeeded},
 
 	// Ended by itself, or was given up.
+	{"given up, never replaced", func(s *subject) bool { return s.conditionLost() && !s.terms.replace },
+		Exhausted, "is lost, its group does not want a replacement"},
 	{"given up", func(s *subject) bool { return s.conditionLost() },
 		Lost, reasonLost},
 	{"complete", func(s *subject) bool { return s.ended() && !s.failed() },

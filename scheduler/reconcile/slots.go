@@ -7,11 +7,6 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-// live says that somebody has the slot who may be running.
-func (s *slot) live() bool {
-	return s.bucket == Keep || s.bucket == Hold || s.bucket == Migrate || s.bucket == Unknown
-}
-
 // goes says that who has the slot leaves it and something is placed instead.
 func (s *slot) goes() bool {
 	return s.bucket == Migrate || s.bucket == Lost || s.bucket == Again || s.bucket == Unknown
@@ -32,10 +27,11 @@ func (g *group) resolveReconnected() {
 		if s.bucket != Keep || s.nodeUnheard() || gone[s] {
 			continue
 		}
-		rival := byID[g.lastSuccessor(s.alloc)]
-		if rival == nil || rival == s || rival.alloc.Name != s.alloc.Name {
+		last := g.follower(s.alloc)
+		if last == nil || last.Name != s.alloc.Name || byID[last.ID] == nil {
 			continue
 		}
+		rival := byID[last.ID]
 		loser := rival
 		if g.keepsReplacement(s, rival) {
 			loser = s
@@ -49,14 +45,17 @@ func (g *group) resolveReconnected() {
 	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool { return gone[s] })
 }
 
-// lastSuccessor follows the chain of replacements to its end.
-func (g *group) lastSuccessor(a *structs.Allocation) string {
-	last, seen := "", map[string]bool{}
-	for next := g.successors[a.ID]; next != nil && !seen[next.ID]; next = g.successors[next.ID] {
+// follower gives the last allocation of the chain of replacements after a, if one of them is live; nil when none is.
+func (r *run) follower(a *structs.Allocation) *structs.Allocation {
+	var live *structs.Allocation
+	seen := map[string]bool{}
+	for next := r.successors[a.ID]; next != nil && !seen[next.ID]; next = r.successors[next.ID] {
 		seen[next.ID] = true
-		last = next.ID
+		if !next.TerminalStatus() {
+			live = next
+		}
 	}
-	return last
+	return live
 }
 
 // keepsReplacement decides by the group's strategy; a replacement that does not run cannot win, nor can an original of
@@ -104,7 +103,7 @@ func placedScore(a *structs.Allocation) float64 {
 	return 0
 }
 
-// dropDuplicates leaves each name to one: the one of the current version, else the older one.
+// dropDuplicates leaves each name to one: who runs, of those the one of the current version, else the older one.
 func (g *group) dropDuplicates() {
 	best := map[string]*slot{}
 	var out []*slot
@@ -126,13 +125,27 @@ func (g *group) dropDuplicates() {
 }
 
 func (g *group) prefer(a, b *slot) bool {
-	if a.live() != b.live() {
-		return a.live()
+	if x, y := a.standing(), b.standing(); x != y {
+		return x < y
 	}
 	if x, y := a.sameVersion(), b.sameVersion(); x != y {
 		return x
 	}
 	return false
+}
+
+// standing orders those of one name: who runs before who may run, and that before who does not.
+func (s *slot) standing() int {
+	switch s.bucket {
+	case Keep, Done:
+		return 0
+	case Migrate:
+		return 1
+	case Hold, Unknown:
+		return 2
+	default:
+		return 3
+	}
 }
 
 // drop takes a slot away: who has it is stopped, or not replaced.

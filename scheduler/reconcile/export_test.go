@@ -1,0 +1,10 @@
+package reconcile
+
+// RuleNames gives the names of all rules, so that a test can see which of them no scenario reaches.
+func RuleNames() []string {
+	var names []string
+	for i := range rules {
+		names = append(names, rules[i].name)
+	}
+	return names
+}

@@ -1,0 +1,492 @@
+package reconcile_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nomadlite/nomadlite/scheduler/reconcile"
+	"github.com/nomadlite/nomadlite/scheduler/schedtest"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+var update = flag.Bool("update", false, "write the traces of the scenarios anew")
+
+// TestScenarios plays the files of testdata: blocks of commands, a line "----", and the trace they leave. Together they
+// must reach every rule. After each evaluation a second one is made, which must change nothing.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	reached := map[string]bool{}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { play(t, file, reached) })
+	}
+	for _, name := range reconcile.RuleNames() {
+		if !reached[name] {
+			t.Errorf("no scenario reaches the rule %q", name)
+		}
+	}
+}
+
+func play(t *testing.T, file string, reached map[string]bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := newStage(t, reached)
+	var out strings.Builder
+	for i, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+		commands, want, _ := strings.Cut(block, "\n----")
+		st.trace.Reset()
+		for _, line := range strings.Split(commands, "\n") {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				st.do(line)
+			}
+		}
+		got := strings.TrimSpace(st.trace.String())
+		if !*update && got != strings.TrimSpace(want) {
+			t.Errorf("%s, block %d:\n%s\n---- got\n%s\n---- want\n%s", file, i+1, commands, got, strings.TrimSpace(want))
+		}
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(strings.TrimSpace(commands) + "\n----\n")
+		if got != "" {
+			out.WriteString(got + "\n")
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stage is the cluster on which a scenario is played.
+type stage struct {
+	t       *testing.T
+	c       *schedtest.Cluster
+	p       *schedtest.Planner
+	reached map[string]bool
+	trace   strings.Builder
+	played  map[string]bool // follow-up evaluations that have run
+}
+
+func newStage(t *testing.T, reached map[string]bool) *stage {
+	c := schedtest.New()
+	return &stage{t: t, c: c, p: &schedtest.Planner{Cluster: c}, reached: reached, played: map[string]bool{}}
+}
+
+func (st *stage) printf(format string, args ...any) { fmt.Fprintf(&st.trace, format+"\n", args...) }
+
+// options are the key=value words of a command; a word without a value is "true".
+type options map[string]string
+
+func (o options) duration(t *testing.T, key string) *time.Duration {
+	v, ok := o[key]
+	if !ok {
+		return nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+func (o options) number(t *testing.T, key string) *int {
+	v, ok := o[key]
+	if !ok {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &n
+}
+
+func (o options) bool(key string) *bool {
+	v, ok := o[key]
+	if !ok {
+		return nil
+	}
+	return structs.Ptr(v == "true")
+}
+
+func (st *stage) do(line string) {
+	words := strings.Fields(line)
+	opts := options{}
+	var args []string
+	for _, w := range words[1:] {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			opts[k] = v
+		} else {
+			args = append(args, w)
+		}
+	}
+	switch words[0] {
+	case "node":
+		st.node(args[0], opts)
+	case "purge-node":
+		st.c.RemoveNode(args[0])
+	case "job":
+		st.job(args[0], args[1], opts)
+	case "stop-job":
+		job := st.c.Job("", args[0]).Copy()
+		job.Stop = true
+		st.c.PutJob(job)
+	case "purge-job":
+		st.c.RemoveJob(args[0])
+	case "alloc":
+		st.alloc(args[0], opts)
+	case "deployment":
+		st.deployment(args[0], opts)
+	case "tick":
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			st.t.Fatal(err)
+		}
+		st.c.Now = st.c.Now.Add(d)
+	case "eval":
+		st.eval(args[0], opts)
+	case "due":
+		st.due()
+	case "allocs":
+		st.allocs()
+	default:
+		st.t.Fatalf("unknown command %q", line)
+	}
+}
+
+func (st *stage) node(id string, opts options) {
+	n := st.c.Node(id)
+	if n == nil {
+		n = schedtest.Node(id)
+	} else {
+		n = n.Copy()
+	}
+	for k, v := range opts {
+		switch k {
+		case "status":
+			n.Status, n.StatusUpdatedAt = v, st.c.Now.Unix()
+		case "dc":
+			n.Datacenter = v
+		case "cpu":
+			n.NodeResources.Cpu.CpuShares = int64(*opts.number(st.t, "cpu"))
+		case "eligibility":
+			n.SchedulingEligibility = v
+		case "drain":
+			n.DrainStrategy, n.SchedulingEligibility = nil, structs.NodeEligible
+			if v == "true" {
+				n.DrainStrategy, n.SchedulingEligibility = &structs.DrainStrategy{}, structs.NodeIneligible
+			}
+		default:
+			st.t.Fatalf("unknown option %q of node", k)
+		}
+	}
+	st.c.PutNode(n)
+}
+
+func (st *stage) job(id, kind string, opts options) {
+	j := schedtest.Job(id, kind, 1)
+	tg := j.TaskGroups[0]
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		v := opts[k]
+		switch k {
+		case "count":
+			tg.Count = opts.number(st.t, k)
+		case "group":
+			tg.Name = structs.Ptr(v)
+		case "cpu":
+			tg.Tasks[0].Resources.CPU = opts.number(st.t, k)
+		case "image", "env":
+			tg.Tasks[0].Env = map[string]string{"image": v}
+		case "kill_timeout":
+			tg.Tasks[0].KillTimeout = opts.duration(st.t, k)
+		case "dc":
+			j.Datacenters = strings.Split(v, ",")
+		case "max_parallel", "canary", "auto_promote":
+			if tg.Update == nil {
+				tg.Update = &structs.UpdateStrategy{}
+			}
+			switch k {
+			case "max_parallel":
+				tg.Update.MaxParallel = opts.number(st.t, k)
+			case "canary":
+				tg.Update.Canary = opts.number(st.t, k)
+			default:
+				tg.Update.AutoPromote = opts.bool(k)
+			}
+		case "lost_after", "stop_on_client_after", "replace", "reconcile":
+			if tg.Disconnect == nil {
+				tg.Disconnect = &structs.DisconnectStrategy{}
+			}
+			switch k {
+			case "lost_after":
+				tg.Disconnect.LostAfter = opts.duration(st.t, k)
+			case "stop_on_client_after":
+				tg.Disconnect.StopOnClientAfter = opts.duration(st.t, k)
+			case "replace":
+				tg.Disconnect.Replace = opts.bool(k)
+			default:
+				tg.Disconnect.Reconcile = structs.Ptr(v)
+			}
+		case "attempts", "interval", "delay", "max_delay", "delay_function", "unlimited":
+			if tg.ReschedulePolicy == nil {
+				tg.ReschedulePolicy = &structs.ReschedulePolicy{}
+			}
+			r := tg.ReschedulePolicy
+			switch k {
+			case "attempts":
+				r.Attempts = opts.number(st.t, k)
+				r.Unlimited = structs.Ptr(false)
+			case "interval":
+				r.Interval = opts.duration(st.t, k)
+			case "delay":
+				r.Delay = opts.duration(st.t, k)
+			case "max_delay":
+				r.MaxDelay = opts.duration(st.t, k)
+			case "delay_function":
+				r.DelayFunction = structs.Ptr(v)
+			default:
+				r.Unlimited = opts.bool(k)
+			}
+		default:
+			st.t.Fatalf("unknown option %q of job", k)
+		}
+	}
+	st.c.PutJob(j)
+}
+
+// alloc changes allocations: one by its id, all that run on a node ("on:n1"), or all that want to run ("all").
+func (st *stage) alloc(which string, opts options) {
+	found := false
+	for _, a := range st.c.Allocs() {
+		node, on := strings.CutPrefix(which, "on:")
+		switch {
+		case on && a.NodeID == node, which == "all":
+			if a.DesiredStatus != structs.AllocDesiredStatusRun || a.ClientTerminal() {
+				continue
+			}
+		case a.ID == which:
+		default:
+			continue
+		}
+		found = true
+		st.c.EditAlloc(a.ID, func(a *structs.Allocation) { st.editAlloc(a, opts) })
+	}
+	if !found {
+		st.t.Fatalf("no allocation %q", which)
+	}
+}
+
+func (st *stage) editAlloc(a *structs.Allocation, opts options) {
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		v := opts[k]
+		switch k {
+		case "observed":
+			a.ObservedStatus = v
+			ts := a.TaskStates["main"].Copy()
+			if ts == nil {
+				ts = &structs.TaskState{}
+			}
+			switch v {
+			case "running":
+				ts.StartedAt = st.c.Now
+			case "failed", "complete":
+				ts.FinishedAt, ts.Failed = st.c.Now, v == "failed"
+				if a.ServerTerminal() && opts["by_itself"] == "" {
+					ts.Events = append(ts.Events, &structs.TaskEvent{Type: structs.TaskKilled})
+				}
+			}
+			a.TaskStates = map[string]*structs.TaskState{"main": ts}
+		case "by_itself":
+		case "condition":
+			a.Condition = structs.Condition{Status: v, Since: st.c.Now}
+			if d := opts.duration(st.t, "for"); d != nil {
+				a.Condition.Until = st.c.Now.Add(*d)
+			}
+		case "for":
+		case "healthy":
+			ds := &structs.AllocDeploymentStatus{Healthy: opts.bool(k)}
+			if a.DeploymentStatus != nil {
+				ds.Canary = a.DeploymentStatus.Canary
+			}
+			a.DeploymentStatus = ds
+		case "migrate":
+			a.DesiredTransition.Migrate = opts.bool(k)
+		case "reschedule":
+			a.DesiredTransition.Reschedule = opts.bool(k)
+		case "force_reschedule":
+			a.DesiredTransition.ForceReschedule = opts.bool(k)
+		default:
+			st.t.Fatalf("unknown option %q of alloc", k)
+		}
+	}
+}
+
+func (st *stage) deployment(id string, opts options) {
+	st.c.EditDeployment(id, func(d *structs.Deployment) {
+		if v, ok := opts["status"]; ok {
+			d.Status = v
+		}
+		if opts["promoted"] == "true" {
+			for _, s := range d.TaskGroups {
+				s.Promoted = true
+			}
+		}
+	})
+}
+
+func (st *stage) eval(job string, opts options) {
+	kind := structs.JobTypeService
+	if j := st.c.Job("", job); j != nil {
+		kind = *j.Type
+	}
+	st.process(&structs.Evaluation{
+		ID: st.c.NewID("eval-"), Namespace: "default", JobID: job, Type: kind, Priority: 50,
+		TriggeredBy: structs.EvalTriggerJobRegister, Status: structs.EvalStatusPending,
+		NoShutdownDelay: opts["no_shutdown_delay"] == "true", AnnotatePlan: opts["annotate"] == "true",
+	})
+}
+
+// due processes the follow-up evaluations whose time has come.
+func (st *stage) due() {
+	for _, e := range st.c.Evals() {
+		if e.Status == structs.EvalStatusPending && !e.WaitUntil.IsZero() && !e.WaitUntil.After(st.c.Now) && !st.played[e.ID] {
+			st.played[e.ID] = true
+			st.process(e)
+		}
+	}
+}
+
+// process decides an evaluation, tells what it did, and checks that the same evaluation changes nothing more.
+func (st *stage) process(e *structs.Evaluation) {
+	st.c.PutEval(e)
+	before := map[string]bool{}
+	for _, old := range st.c.Evals() {
+		before[old.ID] = true
+	}
+	for _, d := range st.decide(e).Decisions {
+		if d.Rule != "update" {
+			st.reached[d.Rule] = true
+		}
+		st.printf("  %s %s: %s (%s: %s)", d.Alloc.ID, d.Alloc.Name, d.Bucket, d.Rule, d.Reason)
+	}
+	plans := len(st.p.Plans)
+	done, err := st.p.Process(e)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	for _, plan := range st.p.Plans[plans:] {
+		st.plan(plan)
+	}
+	st.printf("%s: %s queued=%v%s", done.ID, done.Status, done.QueuedAllocations, failures(done))
+	for _, e := range st.c.Evals() {
+		if !before[e.ID] {
+			wait := ""
+			if !e.WaitUntil.IsZero() {
+				wait = " in " + e.WaitUntil.Sub(st.c.Now).String()
+			}
+			st.printf("%s: new, %s, %s, %s%s", e.ID, e.Status, e.TriggeredBy, e.StatusDescription, wait)
+		}
+	}
+	if !e.AnnotatePlan {
+		st.again(done)
+	}
+}
+
+func failures(e *structs.Evaluation) string {
+	out := ""
+	for _, name := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
+		m := e.FailedTGAllocs[name]
+		out += fmt.Sprintf(" failed=%s:%v%v", name, m.ConstraintFiltered, m.DimensionExhausted)
+	}
+	return out
+}
+
+func (st *stage) decide(e *structs.Evaluation) *reconcile.Result {
+	n := 0
+	return reconcile.Run(reconcile.Input{
+		Namespace: e.Namespace, JobID: e.JobID, Job: st.c.Job("", e.JobID), Batch: e.Type == structs.JobTypeBatch,
+		Allocs: st.c.AllocsByJob("", e.JobID), Node: st.c.Node, Deployment: st.c.LatestDeployment("", e.JobID), Eval: e,
+		Pending: func(id string) bool { other := st.c.Eval(id); return other != nil && !other.TerminalStatus() },
+		Now:     st.c.Now, NewID: func() string { n++; return "x-" + strconv.Itoa(n) },
+	})
+}
+
+// again makes the same evaluation once more: it must change nothing, but for what could not be placed before.
+func (st *stage) again(first *structs.Evaluation) {
+	e := first.Copy()
+	e.Status = structs.EvalStatusPending
+	r := st.decide(e)
+	if len(first.FailedTGAllocs) == 0 && (len(r.Places) > 0 || len(r.InPlace) > 0 || r.Deployment != nil) {
+		st.t.Errorf("%s run again places more: %+v", first.ID, r.Places)
+	}
+	if len(first.FailedTGAllocs) == 0 && (len(r.Stops) > 0 || len(r.Follow) > 0 || len(r.DeploymentUpdates) > 0) {
+		st.t.Errorf("%s run again stops more: %+v", first.ID, r.Stops)
+	}
+}
+
+func (st *stage) plan(plan *structs.Plan) {
+	for _, node := range slices.Sorted(maps.Keys(plan.Stops)) {
+		for _, s := range plan.Stops[node] {
+			line := fmt.Sprintf("stop %s on %s: desired=%q %s", s.ID, node, s.DesiredStatus, s.DesiredDescription)
+			if s.Condition != nil {
+				line += " condition=" + s.Condition.Status
+			}
+			if s.FollowupEvalID != "" {
+				line += " follow=" + s.FollowupEvalID
+			}
+			if s.NoShutdownDelay {
+				line += " no_shutdown_delay"
+			}
+			st.printf("%s", line)
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(plan.Places)) {
+		for _, a := range plan.Places[node] {
+			line := fmt.Sprintf("place %s %s v%d", a.ID, a.Name, a.JobVersion)
+			if a.PreviousAllocation != "" {
+				line += " after " + a.PreviousAllocation
+			}
+			if a.DeploymentID != "" {
+				line += " in " + a.DeploymentID
+			}
+			if a.DeploymentStatus != nil && a.DeploymentStatus.Canary {
+				line += " canary"
+			}
+			if a.RescheduleTracker != nil {
+				line += fmt.Sprintf(" reschedules=%d", len(a.RescheduleTracker.Events))
+			}
+			st.printf("%s", line)
+		}
+	}
+	if d := plan.Deployment; d != nil {
+		st.printf("deployment %s v%d: %s, %s", d.ID, d.JobVersion, d.Status, d.StatusDescription)
+	}
+	for _, u := range plan.DeploymentUpdates {
+		st.printf("deployment %s: %s, %s", u.DeploymentID, u.Status, u.StatusDescription)
+	}
+	if plan.Annotations != nil {
+		for _, name := range slices.Sorted(maps.Keys(plan.Annotations.DesiredTGUpdates)) {
+			st.printf("annotation %s: %+v", name, *plan.Annotations.DesiredTGUpdates[name])
+		}
+	}
+}
+
+func (st *stage) allocs() {
+	for _, a := range st.c.Allocs() {
+		st.printf("%s %s v%d desired=%s client=%s", a.ID, a.Name, a.JobVersion, a.DesiredStatus, a.ClientStatus)
+	}
+}
