@@ -115,6 +115,9 @@ func (tg *TaskGroup) setDefaults(j *Job) {
 	setPlacementDefaults(&tg.Constraints, &tg.Affinities, &tg.Spreads)
 
 	fillPolicy(&tg.RestartPolicy, nil, &d.restart)
+	if d.reschedule == nil && tg.ReschedulePolicy.isZero() {
+		tg.ReschedulePolicy = nil // clients of the API send one for every type of job
+	}
 	fillPolicy(&tg.ReschedulePolicy, j.Reschedule, d.reschedule)
 	fillPolicy(&tg.Migrate, j.Migrate, d.migrate)
 	if d.update != nil || tg.Update != nil {
@@ -151,6 +154,12 @@ func (tg *TaskGroup) setDefaults(j *Job) {
 	for _, t := range tg.Tasks {
 		t.setDefaults(j, tg)
 	}
+}
+
+// isZero says whether a policy is there and says nothing.
+func (p *ReschedulePolicy) isZero() bool {
+	return p != nil && Val(p.Attempts) == 0 && Val(p.Interval) == 0 && Val(p.Delay) == 0 && Val(p.DelayFunction) == "" &&
+		Val(p.MaxDelay) == 0 && !Val(p.Unlimited)
 }
 
 // policy is a block that can take over from another one what it leaves out.

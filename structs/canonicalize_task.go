@@ -170,17 +170,15 @@ func (s *Service) setDefaults(j *Job, tg *TaskGroup, t *Task) {
 		task = t.Name
 		s.TaskName = task
 	}
-	base := strings.Join([]string{*j.ID, *tg.Name, task}, "-")
-	base = strings.TrimSuffix(base, "-")
-	if s.Name == "" {
-		s.Name = base
-	}
-	// What else a name interpolates is known on the node only.
-	names := []string{"${JOB}", *j.ID, "${BASE}", base}
+	base := *j.Name + "-" + *tg.Name
+	names := []string{"${JOB}", *j.Name, "${TASKGROUP}", *tg.Name}
 	if t != nil {
-		names = append(names, "${TASK}", task, "${TASKGROUP}", *tg.Name)
+		base += "-" + task
+		names = append(names, "${TASK}", task)
 	}
-	s.Name = strings.NewReplacer(names...).Replace(s.Name)
+	orDefault(&s.Name, base)
+	// What else a name interpolates is known on the node only.
+	s.Name = strings.NewReplacer(append(names, "${BASE}", base)...).Replace(s.Name)
 	s.Namespace = *j.Namespace
 	orDefault(&s.Provider, DefaultServiceProvider)
 	orDefault(&s.Cluster, defaultCluster)
@@ -190,6 +188,9 @@ func (s *Service) setDefaults(j *Job, tg *TaskGroup, t *Task) {
 		s.Checks[i].setDefaults(s, task)
 	}
 	s.CheckRestart = nil // now part of each check
+	if w := s.Weights; w != nil {
+		w.Passing, w.Warning = max(w.Passing, 1), max(w.Warning, 1)
+	}
 	if s.Connect != nil {
 		s.Connect.setDefaults()
 	}
