@@ -1,0 +1,51 @@
+package command
+
+import (
+	"github.com/hashicorp/cli"
+)
+
+// commands lists every command by name; aliases are the ones which the public command line has.
+func commands(s streams, program string) map[string]cli.CommandFactory {
+	out := map[string]cli.CommandFactory{}
+	add := func(c *spec, aliases ...string) {
+		for _, name := range append([]string{c.name}, aliases...) {
+			out[name] = func() (cli.Command, error) { return &runner{spec: c, streams: s}, nil }
+		}
+	}
+	for _, g := range []group{
+		{"job", "Work with jobs"}, {"alloc", "Work with allocations"}, {"eval", "Work with evaluations"},
+		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
+		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
+		{"operator scheduler", "The scheduler's configuration"},
+	} {
+		out[g.name] = func() (cli.Command, error) { return g, nil }
+	}
+	add(agentCommand())
+	add(jobRun(), "run")
+	add(jobStatus())
+	add(jobStop(), "stop")
+	add(jobInspect(), "inspect")
+	add(jobValidate(), "validate")
+	add(jobInit(), "init")
+	add(jobHistory())
+	add(jobAllocs())
+	add(jobEval())
+	add(allocStatus(), "alloc-status")
+	add(allocLogs(), "logs")
+	add(allocStop())
+	add(allocRestart())
+	add(allocSignal())
+	add(allocFS(), "fs")
+	add(nodeStatus(), "node-status")
+	add(nodeEligibility())
+	add(evalStatus(), "eval-status")
+	add(evalList())
+	add(serverMembers(), "server-members")
+	add(status())
+	add(version(program))
+	add(systemGC())
+	add(configValidate())
+	add(agentInfo())
+	add(schedulerGetConfig())
+	return out
+}

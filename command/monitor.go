@@ -1,0 +1,170 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nomadlite/nomadlite/api"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// monitor follows an evaluation until it is decided and tells what happens, with the deployment it made. It awaits
+// changes by blocking queries.
+type monitor struct {
+	c       *call
+	verbose bool
+	seen    map[string]string // allocation id -> last status told
+}
+
+func (m *monitor) head(format string, args ...any) {
+	m.c.printf("==> %s: %s\n", time.Now().Format("2006-01-02T15:04:05Z07:00"), fmt.Sprintf(format, args...))
+}
+
+func (m *monitor) line(format string, args ...any) {
+	m.c.printf("    %s: %s\n", time.Now().Format("2006-01-02T15:04:05Z07:00"), fmt.Sprintf(format, args...))
+}
+
+// eval follows one evaluation. The error has exit code 2 when something could not be placed, 1 when it failed.
+func (m *monitor) eval(ctx context.Context, id string) error {
+	m.seen = map[string]string{}
+	m.head("Monitoring evaluation %q", shortID(id, m.verbose))
+	var last *structs.Evaluation
+	q := &api.QueryOptions{Namespace: structs.AllNamespaces}
+	for {
+		eval, meta, err := m.c.client.Evaluations().Info(ctx, id, q)
+		if err != nil {
+			return fmt.Errorf("read evaluation: %w", err)
+		}
+		if last == nil {
+			m.line("Evaluation triggered by job %q", eval.JobID)
+		} else if last.Status != eval.Status {
+			m.line("Evaluation status changed: %q -> %q", last.Status, eval.Status)
+		}
+		if last == nil && eval.DeploymentID != "" || last != nil && last.DeploymentID != eval.DeploymentID {
+			m.line("Evaluation within deployment: %q", shortID(eval.DeploymentID, m.verbose))
+		}
+		if err := m.allocs(ctx, id); err != nil {
+			return err
+		}
+		last = eval
+		if eval.TerminalStatus() {
+			break
+		}
+		q.WaitIndex = meta.LastIndex
+	}
+	m.head("Evaluation %q finished with status %q", shortID(id, m.verbose), last.Status)
+	return m.outcome(ctx, last)
+}
+
+func (m *monitor) outcome(ctx context.Context, eval *structs.Evaluation) error {
+	code := 0
+	if len(eval.FailedTGAllocs) > 0 {
+		code = 2
+		m.c.printf("\nPlacement failures:\n")
+		for _, group := range sortedKeys(eval.FailedTGAllocs) {
+			metric := eval.FailedTGAllocs[group]
+			m.c.printf("Task Group %q (failed to place %d allocation(s)):\n%s", group, metric.CoalescedFailures+1, metrics(metric, "  "))
+		}
+	}
+	if eval.BlockedEval != "" {
+		m.c.printf("Evaluation %q waits for additional capacity to place the remainder\n", shortID(eval.BlockedEval, m.verbose))
+	}
+	if eval.Status == structs.EvalStatusFailed {
+		return &exitError{code: 1, text: "Evaluation failed: " + eval.StatusDescription}
+	}
+	if eval.NextEval != "" && eval.Status == structs.EvalStatusComplete && eval.BlockedEval == "" {
+		if next, _, err := m.c.client.Evaluations().Info(ctx, eval.NextEval, nil); err == nil && next.WaitUntil.After(time.Now()) {
+			m.c.printf("Monitoring next evaluation %q is due at %s\n", shortID(eval.NextEval, m.verbose), formatTime(next.WaitUntil))
+		}
+	}
+	if code != 0 {
+		return &exitError{code: code}
+	}
+	if eval.DeploymentID != "" {
+		return m.deployment(ctx, eval.DeploymentID)
+	}
+	return nil
+}
+
+// allocs tells new allocations of an evaluation and changes of their status.
+func (m *monitor) allocs(ctx context.Context, evalID string) error {
+	list, _, err := m.c.client.Evaluations().Allocations(ctx, evalID, nil)
+	if err != nil {
+		return fmt.Errorf("read allocations: %w", err)
+	}
+	for _, a := range list {
+		before, known := m.seen[a.ID]
+		m.seen[a.ID] = a.ClientStatus
+		switch {
+		case !known && a.DesiredStatus == structs.AllocDesiredStatusRun:
+			m.line("Allocation %q created: node %q, group %q", shortID(a.ID, m.verbose), shortID(a.NodeID, m.verbose), a.TaskGroup)
+		case known && before != a.ClientStatus:
+			m.line("Allocation %q status changed: %q -> %q", shortID(a.ID, m.verbose), before, a.ClientStatus)
+		}
+	}
+	return nil
+}
+
+// deployment follows a deployment until it is decided. On a terminal the table is drawn anew with each change, else
+// each change is told in a line.
+func (m *monitor) deployment(ctx context.Context, id string) error {
+	m.head("Monitoring deployment %q", shortID(id, m.verbose))
+	q := &api.QueryOptions{}
+	drawn := 0
+	last := ""
+	for {
+		d, meta, err := m.c.client.Deployments().Info(ctx, id, q)
+		if err != nil {
+			return fmt.Errorf("read deployment: %w", err)
+		}
+		text := deploymentTable(d)
+		switch {
+		case m.c.terminal:
+			if drawn > 0 {
+				m.c.printf("\033[%dA\033[J", drawn)
+			}
+			m.c.printf("%s", text)
+			drawn = lines(text)
+		case text != last:
+			for _, group := range sortedKeys(d.TaskGroups) {
+				s := d.TaskGroups[group]
+				m.line("Deployment %s: group %q desired %d, placed %d, healthy %d, unhealthy %d", d.Status, group,
+					s.DesiredTotal, s.PlacedAllocs, s.HealthyAllocs, s.UnhealthyAllocs)
+			}
+		}
+		last = text
+		switch d.Status {
+		case structs.DeploymentStatusSuccessful:
+			m.head("Deployment %q successful", shortID(id, m.verbose))
+			return nil
+		case structs.DeploymentStatusFailed, structs.DeploymentStatusCancelled:
+			m.head("Deployment %q %s: %s", shortID(id, m.verbose), d.Status, d.StatusDescription)
+			return &exitError{code: 1}
+		case structs.DeploymentStatusPaused:
+			m.head("Deployment %q is paused", shortID(id, m.verbose))
+			return nil
+		}
+		q.WaitIndex = meta.LastIndex
+	}
+}
+
+func lines(s string) int {
+	n := 0
+	for _, r := range s {
+		if r == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+func deploymentTable(d *structs.Deployment) string {
+	rows := [][]string{{"Task Group", "Desired", "Placed", "Healthy", "Unhealthy", "Progress Deadline"}}
+	for _, group := range sortedKeys(d.TaskGroups) {
+		s := d.TaskGroups[group]
+		rows = append(rows, []string{group, fmt.Sprint(s.DesiredTotal), fmt.Sprint(s.PlacedAllocs), fmt.Sprint(s.HealthyAllocs),
+			fmt.Sprint(s.UnhealthyAllocs), formatTime(s.RequireProgressBy)})
+	}
+	return fmt.Sprintf("Status      = %s\nDescription = %s\n\nDeployed\n%s", d.Status, d.StatusDescription, table(rows))
+}
