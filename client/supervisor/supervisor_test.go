@@ -511,11 +511,16 @@ func BenchmarkStart300(b *testing.B) {
 		}
 		pid := n.supervisorPID()
 		before := pss(b, pid)
-		began := time.Now()
 		var wg sync.WaitGroup
+		began := time.Now()
 		for i := range tasks {
 			spec := n.spec(fmt.Sprintf("t%d", i), "")
 			spec.Path, spec.Args = "/bin/sleep", []string{"sleep", "1000"}
+			dir := filepath.Join(n.logs, spec.TaskID) // as each allocation has its own
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				b.Fatal(err)
+			}
+			spec.StdoutPath, spec.StderrPath = logs.FIFOPath(dir, "task", logs.Stdout), logs.FIFOPath(dir, "task", logs.Stderr)
 			wg.Go(func() {
 				if _, err := n.Start(n.ctx, spec); err != nil {
 					b.Error(err)

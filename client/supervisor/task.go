@@ -135,7 +135,7 @@ func (s *server) startTask(spec *StartSpec) (*TaskInfo, error) {
 		s.idleChanged()
 		return nil, err
 	}
-	s.syncer.add(t.path)
+	// No wait for the disk here, nor later: if the machine dies the task has died too, record or not.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return t.info(), nil
