@@ -34,7 +34,7 @@ func (b *Backend) listAllocations(w http.ResponseWriter, r *route.Request, q *qu
 			return err
 		}
 	}
-	if err := checkIDPrefix(q.prefix); err != nil {
+	if err := q.checkIDPrefix(); err != nil {
 		return err
 	}
 	var rows iter.Seq[*structs.Allocation]
@@ -50,9 +50,9 @@ func (b *Backend) listAllocations(w http.ResponseWriter, r *route.Request, q *qu
 		return err
 	}
 	l := allocationList(rows, resources, nil)
-	if q.prefix == "" {
-		l.rows = byAge(rows, allocAge)
-		l.token = func(a *structs.Allocation) string { return allocAge(a).token() }
+	if q.prefix != "" {
+		l.rows = rows // by id
+		l.token = func(a *structs.Allocation) string { return a.ID }
 	}
 	if !states {
 		show := l.show
@@ -67,11 +67,11 @@ func (b *Backend) listAllocations(w http.ResponseWriter, r *route.Request, q *qu
 
 func allocAge(a *structs.Allocation) age { return age{a.CreateIndex, a.ID} }
 
-// allocationList shows allocations as stubs, in the order of rows.
+// allocationList shows allocations as stubs, the oldest first.
 func allocationList(rows iter.Seq[*structs.Allocation], resources bool, keep func(*structs.Allocation) bool) list[*structs.Allocation] {
 	return list[*structs.Allocation]{
-		rows:  rows,
-		token: func(a *structs.Allocation) string { return a.ID },
+		rows:  byAge(rows, allocAge),
+		token: func(a *structs.Allocation) string { return allocAge(a).token() },
 		keep:  keep,
 		show: func(a *structs.Allocation) any {
 			stub := a.Stub()
@@ -177,12 +177,13 @@ func (b *Backend) stopAllocation(w http.ResponseWriter, r *route.Request, q *que
 // hasPrefix is strings.HasPrefix for a prefix that may not have been asked for.
 func hasPrefix(text, prefix string) bool { return prefix == "" || strings.HasPrefix(text, prefix) }
 
-// checkIDPrefix refuses what can begin no id.
-func checkIDPrefix(prefix string) error {
-	for _, c := range prefix {
+// checkIDPrefix refuses a prefix that can begin no id. Ids are written in lower case.
+func (q *query) checkIDPrefix() error {
+	for _, c := range q.prefix {
 		if !strings.ContainsRune("0123456789abcdefABCDEF-", c) {
-			return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter prefix: an id has only hexadecimal digits and dashes", prefix)
+			return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter prefix: an id has only hexadecimal digits and dashes", q.prefix)
 		}
 	}
+	q.prefix = strings.ToLower(q.prefix)
 	return nil
 }

@@ -33,7 +33,7 @@ func deploymentList(rows iter.Seq[*structs.Deployment], keep func(*structs.Deplo
 }
 
 func (b *Backend) listDeployments(w http.ResponseWriter, r *route.Request, q *query) error {
-	if err := checkIDPrefix(q.prefix); err != nil {
+	if err := q.checkIDPrefix(); err != nil {
 		return err
 	}
 	var rows iter.Seq[*structs.Deployment]

@@ -38,7 +38,7 @@ func evaluationList(rows iter.Seq[*structs.Evaluation], keep func(*structs.Evalu
 
 // evaluationsAsked gives the rows which a list or a count is about.
 func (b *Backend) evaluationsAsked(w http.ResponseWriter, r *route.Request, q *query) (list[*structs.Evaluation], error) {
-	if err := checkIDPrefix(q.prefix); err != nil {
+	if err := q.checkIDPrefix(); err != nil {
 		return list[*structs.Evaluation]{}, err
 	}
 	var rows iter.Seq[*structs.Evaluation]

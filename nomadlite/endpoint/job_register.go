@@ -47,6 +47,11 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 	if cfg := b.Store.SchedulerConfig(nil); cfg.RejectJobRegistration {
 		return structs.Errorf(structs.CodePermission, "job registration is rejected by the scheduler configuration")
 	}
+	warnings := append(job.Warnings(), futureWarnings(job)...)
+	if size := sourceSize(req.Submission); size > b.maxSourceSize() {
+		warnings = append(warnings, fmt.Sprintf("job source size of %d bytes exceeds the maximum of %d bytes: it was not kept", size, b.maxSourceSize()))
+		req.Submission = nil
+	}
 	now := b.unixNano()
 	cmd := &fsm.JobRegister{
 		Job:               job,
@@ -67,7 +72,7 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 	if err != nil {
 		return err
 	}
-	out := structs.JobRegisterResponse{JobModifyIndex: index, Warnings: warningText(job.Warnings())}
+	out := structs.JobRegisterResponse{JobModifyIndex: index, Warnings: warningText(warnings)}
 	if stored, ok := resp.(fsm.JobRegisterResult); ok {
 		out.JobModifyIndex = stored.JobModifyIndex
 	}
@@ -157,6 +162,39 @@ func (b *Backend) maxCount() int {
 	return 50000
 }
 
+// futureWarnings tell what of a job is stored, but not acted upon by this version.
+func futureWarnings(job *structs.Job) []string {
+	var warnings []string
+	if job.IsPeriodic() {
+		warnings = append(warnings, "periodic jobs are stored, but this version of nomadlite does not launch them")
+	}
+	if job.IsParameterized() {
+		warnings = append(warnings, "parameterized jobs are stored, but this version of nomadlite cannot dispatch them")
+	}
+	if kind := structs.Val(job.Type); kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch {
+		warnings = append(warnings, fmt.Sprintf("jobs of type %s are stored, but this version of nomadlite does not place them", kind))
+	}
+	return warnings
+}
+
+func sourceSize(s *structs.JobSubmission) int {
+	if s == nil {
+		return 0
+	}
+	size := len(s.Source) + len(s.Variables)
+	for name, value := range s.VariableFlags {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
+func (b *Backend) maxSourceSize() int {
+	if b.Limits.JobMaxSourceSize > 0 {
+		return b.Limits.JobMaxSourceSize
+	}
+	return 1000000
+}
+
 // jobEval is the evaluation that acts on a job's present state.
 func jobEval(job *structs.Job, trigger string, now int64) *structs.Evaluation {
 	return &structs.Evaluation{
@@ -233,7 +271,7 @@ func (b *Backend) validateJob(w http.ResponseWriter, r *route.Request, q *query)
 	if err := b.prepareJob(req.Job, q); err != nil {
 		return err
 	}
-	out := structs.JobValidateResponse{DriverConfigValidated: true, Warnings: warningText(req.Job.Warnings())}
+	out := structs.JobValidateResponse{DriverConfigValidated: true, Warnings: warningText(append(req.Job.Warnings(), futureWarnings(req.Job)...))}
 	faults := b.jobFaults(req.Job)
 	for _, fault := range faults {
 		out.ValidationErrors = append(out.ValidationErrors, fault.Error())

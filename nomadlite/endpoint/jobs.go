@@ -49,7 +49,7 @@ func (b *Backend) answerJobs(w http.ResponseWriter, r *route.Request, q *query, 
 	}
 	return answerList(w, q, list[*structs.Job]{
 		rows:  rows,
-		token: func(j *structs.Job) string { return structs.Val(j.Namespace) + "." + structs.Val(j.ID) },
+		token: func(j *structs.Job) string { return structs.Val(j.Namespace) + "\x00" + structs.Val(j.ID) },
 		keep:  keep,
 		show: func(j *structs.Job) any {
 			stub := j.Stub(at.JobSummary(nil, structs.Val(j.Namespace), structs.Val(j.ID)))

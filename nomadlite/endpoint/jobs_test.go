@@ -413,3 +413,42 @@ func TestStatuses(t *testing.T) {
 		t.Errorf("statuses of one are %+v", got)
 	}
 }
+
+func TestPagesOfAllNamespacesFollowTheStoredOrder(t *testing.T) {
+	s := newServer(t)
+	// A dash sorts before most separators: "a" and "a-b" are where a token could go wrong.
+	for _, ns := range []string{"a", "a-b"} {
+		s.call("PUT", "/v1/namespace", structs.Namespace{Name: ns}).want(200, nil)
+		for _, id := range []string{"x", "x-1", "x/y"} {
+			s.call("PUT", "/v1/jobs?namespace="+ns, structs.JobRegisterRequest{Job: job(id)}).want(200, nil)
+		}
+	}
+	seen := map[string]int{}
+	token := ""
+	for range 10 {
+		var got []*structs.JobListStub
+		a := s.get("/v1/jobs?namespace=*&per_page=1&next_token="+url.QueryEscape(token)).want(200, &got)
+		for _, stub := range got {
+			seen[stub.Namespace+" "+stub.ID]++
+		}
+		if token = a.header.Get("X-Nomad-NextToken"); token == "" {
+			break
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("pages gave %v", seen)
+	}
+}
+
+func TestWarningsTellWhatIsOnlyStored(t *testing.T) {
+	s := newServer(t, func(b *Backend) { b.Limits.JobMaxSourceSize = 10 })
+	out := s.register(job("everywhere", func(j *structs.Job) { j.Type = structs.Ptr("system") }))
+	if !strings.Contains(out.Warnings, "does not place them") {
+		t.Errorf("warnings are %q", out.Warnings)
+	}
+	s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: job("web"), Submission: &structs.JobSubmission{Source: "much too long"}}).want(200, &out)
+	if !strings.Contains(out.Warnings, "exceeds the maximum of 10 bytes") {
+		t.Errorf("warnings are %q", out.Warnings)
+	}
+	s.get("/v1/job/web/submission?version=0").says(404, "job source not found")
+}

@@ -17,7 +17,7 @@ import (
 // list is how the rows of one kind are shown.
 type list[T any] struct {
 	rows iter.Seq[T]
-	// token names a row's place; rows come in the order of their tokens.
+	// token names a row's place; rows come in the order of their tokens. What a token is made of is joined by NUL.
 	token func(T) string
 	// sorted says that rows come in the order which the query wants, reversed or not.
 	sorted bool
@@ -45,7 +45,7 @@ func answerList[T any](w http.ResponseWriter, q *query, l list[T]) error {
 				return err
 			}
 			if q.perPage > 0 && len(page) == q.perPage {
-				w.Header().Set("X-Nomad-NextToken", l.token(row))
+				w.Header().Set("X-Nomad-NextToken", publicToken(l.token(row)))
 				break
 			}
 			page = append(page, row)
@@ -111,6 +111,7 @@ func (l list[T]) selected(q *query) (iter.Seq2[T, error], error) {
 			return nil, filterError(err)
 		}
 	}
+	next := privateToken(q.nextToken)
 	rows := l.rows
 	if q.reverse && !l.sorted {
 		all := slices.Collect(rows)
@@ -119,7 +120,7 @@ func (l list[T]) selected(q *query) (iter.Seq2[T, error], error) {
 	}
 	return func(yield func(T, error) bool) {
 		for row := range rows {
-			if l.before(row, q) || (l.keep != nil && !l.keep(row)) {
+			if l.before(row, next, q.reverse) || (l.keep != nil && !l.keep(row)) {
 				continue
 			}
 			if match != nil {
@@ -139,16 +140,21 @@ func (l list[T]) selected(q *query) (iter.Seq2[T, error], error) {
 	}, nil
 }
 
-// before says whether a row comes before the page.
-func (l list[T]) before(row T, q *query) bool {
-	if q.nextToken == "" {
+// before says whether a row comes before the page that begins with next.
+func (l list[T]) before(row T, next string, reverse bool) bool {
+	switch {
+	case next == "":
 		return false
+	case reverse:
+		return l.token(row) > next
 	}
-	if q.reverse {
-		return l.token(row) > q.nextToken
-	}
-	return l.token(row) < q.nextToken
+	return l.token(row) < next
 }
+
+// publicToken is a token as it may stand in a header: namespaces have no slash.
+func publicToken(token string) string { return strings.Replace(token, "\x00", "/", 1) }
+
+func privateToken(token string) string { return strings.Replace(token, "/", "\x00", 1) }
 
 func withoutErrors[T any](rows iter.Seq[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -170,7 +176,7 @@ type age struct {
 	id    string
 }
 
-func (a age) token() string { return fmt.Sprintf("%020d.%s", a.index, a.id) }
+func (a age) token() string { return fmt.Sprintf("%020d\x00%s", a.index, a.id) }
 
 // byAge sorts rows, the oldest first.
 func byAge[T any](rows iter.Seq[T], of func(T) age) iter.Seq[T] {

@@ -21,7 +21,7 @@ func nodeRoutes(b *Backend) []route.Route {
 }
 
 func (b *Backend) listNodes(w http.ResponseWriter, r *route.Request, q *query) error {
-	if err := checkIDPrefix(q.prefix); err != nil {
+	if err := q.checkIDPrefix(); err != nil {
 		return err
 	}
 	return b.answerNodes(w, r, q, func(*structs.Node) bool { return true })
@@ -103,8 +103,8 @@ func (b *Backend) listNodeAllocations(w http.ResponseWriter, r *route.Request, q
 	}
 	namespace := q.values.Get("namespace")
 	return answerList(w, q, list[*structs.Allocation]{
-		rows:  slices.Values(allocs),
-		token: func(a *structs.Allocation) string { return a.ID },
+		rows:  byAge(slices.Values(allocs), allocAge),
+		token: func(a *structs.Allocation) string { return allocAge(a).token() },
 		keep: func(a *structs.Allocation) bool {
 			return namespace == "" || namespace == structs.AllNamespaces || a.Namespace == namespace
 		},

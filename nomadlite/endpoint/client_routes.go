@@ -1,0 +1,28 @@
+package endpoint
+
+import (
+	"net/http"
+
+	"github.com/nomadlite/nomadlite/internal/route"
+)
+
+// clientRoutes are the rows which only a node can answer: the mux takes them to the node that NodeOf finds. They have no
+// handler here.
+func clientRoutes(b *Backend) []route.Route {
+	var rows []route.Route
+	add := func(nodeOf func(*route.Request) (string, error), methods []string, paths ...string) {
+		for _, path := range paths {
+			rows = append(rows, route.Route{Methods: methods, Path: path, ServedBy: route.Node, Callers: route.Public,
+				NodeOf: nodeOf, Handle: noNode})
+		}
+	}
+	get := []string{http.MethodGet}
+	add(b.NodeOfAlloc, get, "/v1/client/fs/ls/{alloc_id}", "/v1/client/fs/stat/{alloc_id}", "/v1/client/fs/readat/{alloc_id}",
+		"/v1/client/fs/cat/{alloc_id}", "/v1/client/fs/stream/{alloc_id}", "/v1/client/fs/logs/{alloc_id}",
+		"/v1/client/allocation/{alloc_id}/stats")
+	add(b.NodeOfAlloc, []string{http.MethodPut, http.MethodPost},
+		"/v1/client/allocation/{alloc_id}/restart", "/v1/client/allocation/{alloc_id}/signal")
+	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
+	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc", "/v1/client/metadata")
+	return rows
+}
