@@ -3,6 +3,8 @@ package schedtest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nomadlite/nomadlite/scheduler"
 	"github.com/nomadlite/nomadlite/scheduler/rank"
@@ -74,13 +76,13 @@ func (p *Planner) fits(nodeID string, places []*structs.Allocation) (bool, strin
 
 func (p *Planner) commit(r *structs.PlanResult) {
 	c := p.Cluster
-	for _, stops := range r.Stops {
-		for _, st := range stops {
+	for _, node := range slices.Sorted(maps.Keys(r.Stops)) {
+		for _, st := range r.Stops[node] {
 			c.EditAlloc(st.ID, func(a *structs.Allocation) { applyStop(a, st) })
 		}
 	}
-	for _, places := range r.Places {
-		for _, a := range places {
+	for _, node := range slices.Sorted(maps.Keys(r.Places)) {
+		for _, a := range r.Places[node] {
 			c.PutAlloc(a.Copy())
 			if prev := c.allocs[a.PreviousAllocation]; prev != nil {
 				c.EditAlloc(prev.ID, func(old *structs.Allocation) { old.NextAllocation = a.ID })
