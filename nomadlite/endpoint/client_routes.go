@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/structs"
 )
 
 // clientRoutes are the rows which only a node can answer: the mux takes them to the node that NodeOf finds. They have no
@@ -25,4 +26,9 @@ func clientRoutes(b *Backend) []route.Route {
 	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
 	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc", "/v1/client/metadata")
 	return rows
+}
+
+// noNode answers a request that names no node on an agent which is none itself.
+func noNode(http.ResponseWriter, *route.Request) error {
+	return structs.Errorf(structs.CodeInvalid, "this agent runs no client: name a node with the parameter node_id")
 }
