@@ -224,7 +224,8 @@ func TestWhatIsNotSupportedSaysSo(t *testing.T) {
 
 func TestEveryRowIsComplete(t *testing.T) {
 	for _, row := range Routes(&Backend{}) {
-		if row.Callers != route.Public || row.Handle == nil || row.ServedBy == route.Local || row.ServedBy == route.Node {
+		if row.Callers != route.Public || row.Handle == nil || row.ServedBy == route.Local ||
+			(row.ServedBy == route.Node) != (row.NodeOf != nil) {
 			t.Errorf("row %v %s is served by %d for %d", row.Methods, row.Path, row.ServedBy, row.Callers)
 		}
 	}
