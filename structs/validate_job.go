@@ -127,17 +127,19 @@ func (j *Job) Warnings() []string {
 	for _, tg := range j.TaskGroups {
 		if u := tg.Update; u != nil && Val(tg.Count) > 0 && Val(u.MaxParallel) > Val(tg.Count) && Val(j.Type) == JobTypeService {
 			add("Group %q: update: max_parallel (%d) is greater than the group's count (%d)",
-				*tg.Name, *u.MaxParallel, *tg.Count)
+				Val(tg.Name), *u.MaxParallel, *tg.Count)
 		}
 		for _, t := range tg.Tasks {
-			for _, n := range t.Resources.Networks {
-				if Val(n.MBits) > 0 {
-					add("Group %q: task %q: mbits of a network has no effect any more", *tg.Name, t.Name)
+			if t.Resources != nil {
+				for _, n := range t.Resources.Networks {
+					if Val(n.MBits) > 0 {
+						add("Group %q: task %q: mbits of a network has no effect any more", Val(tg.Name), t.Name)
+					}
 				}
 			}
 			if t.KillTimeout != nil && *t.KillTimeout > DefaultMaxKillTimeout {
 				add("Group %q: task %q: kill_timeout (%s) is longer than nodes allow by default (%s)",
-					*tg.Name, t.Name, *t.KillTimeout, DefaultMaxKillTimeout)
+					Val(tg.Name), t.Name, *t.KillTimeout, DefaultMaxKillTimeout)
 			}
 		}
 	}
