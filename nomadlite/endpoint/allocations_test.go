@@ -109,14 +109,20 @@ func TestNodeOfAllocationAndParameter(t *testing.T) {
 	if err == nil || err.Error() != `Unknown allocation "nope"` || structs.ErrorCode(err) != structs.CodeNotFound {
 		t.Errorf("unknown allocation: %v", err)
 	}
-	if id, err := s.backend.NodeOfParam(request("", "node_id="+node.ID)); id != node.ID || err != nil {
-		t.Errorf("found %q, %v", id, err)
-	}
-	if id, err := s.backend.NodeOfParam(request("", "")); id != "" || err != nil {
-		t.Errorf("found %q, %v", id, err)
-	}
-	if _, err := s.backend.NodeOfParam(request("", "node_id=nope")); structs.ErrorCode(err) != structs.CodeNotFound {
-		t.Errorf("unknown node: %v", err)
+	for _, c := range []struct {
+		query, local, want string
+		code               structs.Code
+	}{
+		{"node_id=" + node.ID, "", node.ID, 0},
+		{"", node.ID, node.ID, 0},
+		{"", "", "", structs.CodeInvalid},
+		{"node_id=nope", node.ID, "", structs.CodeNotFound},
+	} {
+		s.backend.LocalNode = func() string { return c.local }
+		id, err := s.backend.NodeOfParam(request("", c.query))
+		if id != c.want || (err != nil) != (c.code != 0) || (err != nil && structs.ErrorCode(err) != c.code) {
+			t.Errorf("%+v: found %q, %v", c, id, err)
+		}
 	}
 }
 

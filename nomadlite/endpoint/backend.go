@@ -82,6 +82,8 @@ type Backend struct {
 
 	// Parse turns a jobspec's text into a job; nil means ParseJobspec. A fault of the text carries structs.CodeInvalid.
 	Parse func(req *structs.JobsParseRequest) (*structs.Job, error)
+	// LocalNode gives the id of the client in the same agent; nil, or an empty id: there is none.
+	LocalNode func() string
 	// Workers gives the scheduling workers of this server; nil when it has none.
 	Workers func() []WorkerInfo
 	// Now is the clock behind every time that is stored; nil means time.Now.

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
@@ -25,6 +26,22 @@ func clientRoutes(b *Backend) []route.Route {
 		"/v1/client/allocation/{alloc_id}/restart", "/v1/client/allocation/{alloc_id}/signal")
 	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
 	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc", "/v1/client/metadata")
+
+	for _, row := range []struct{ methods, path, what string }{
+		{"GET", "/v1/client/allocation/{alloc_id}/exec", "running a command in an allocation"},
+		{"GET", "/v1/client/allocation/{alloc_id}/checks", "service discovery"},
+		{"GET", "/v1/allocation/{alloc_id}/checks", "service discovery"},
+		{"GET", "/v1/client/allocation/{alloc_id}/snapshot", "a snapshot of an allocation's disk"},
+		{"GET PUT POST", "/v1/client/allocation/{alloc_id}/pause", "a task schedule"},
+	} {
+		rows = append(rows, route.Route{Methods: strings.Fields(row.methods), Path: row.path, ServedBy: route.Leader,
+			Callers: route.Public, Handle: func(_ http.ResponseWriter, r *route.Request) error {
+				if _, err := b.NodeOfAlloc(r); err != nil {
+					return err
+				}
+				return unsupported(row.what)
+			}})
+	}
 	return rows
 }
 

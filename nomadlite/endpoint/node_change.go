@@ -18,31 +18,19 @@ func nodeWriteRoutes(b *Backend) []route.Route {
 	}
 }
 
-// nodeEvals makes an evaluation for each job that a change of the node is about: those with allocations on it, and
-// those that want to be on every node.
+// nodeEvals makes an evaluation for each job with live allocations on the node.
 func nodeEvals(snap *state.Snapshot, node *structs.Node, trigger string, now int64) []*structs.Evaluation {
 	var evals []*structs.Evaluation
 	seen := map[structs.NamespacedID]bool{}
-	add := func(job *structs.Job) {
-		id := structs.NamespacedID{Namespace: structs.Val(job.Namespace), ID: structs.Val(job.ID)}
-		if seen[id] {
-			return
+	for _, alloc := range snap.AllocsByNode(nil, node.ID) {
+		id := structs.NamespacedID{Namespace: alloc.Namespace, ID: alloc.JobID}
+		if alloc.TerminalStatus() || alloc.Job == nil || seen[id] {
+			continue
 		}
 		seen[id] = true
-		eval := jobEval(job, trigger, now)
+		eval := jobEval(alloc.Job, trigger, now)
 		eval.NodeID, eval.NodeModifyIndex = node.ID, node.ModifyIndex
 		evals = append(evals, eval)
-	}
-	for _, alloc := range snap.AllocsByNode(nil, node.ID) {
-		if !alloc.TerminalStatus() && alloc.Job != nil {
-			add(alloc.Job)
-		}
-	}
-	for job := range snap.Jobs(nil, structs.AllNamespaces) {
-		kind := structs.Val(job.Type)
-		if (kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch) && job.HasOwnAllocations() && !job.Stop {
-			add(job)
-		}
 	}
 	return evals
 }
@@ -114,18 +102,12 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 		},
 		Now: now.UnixNano(),
 	}
-	if req.Eligibility == structs.NodeEligible {
-		cmd.Evals = nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, cmd.Now)
-	}
 	_, index, err := b.apply(r.Context(), fsm.KindNodeEligibility, cmd)
 	if err != nil {
 		return err
 	}
-	out := structs.NodeEligibilityUpdateResponse{NodeModifyIndex: index}
-	if len(cmd.Evals) > 0 {
-		out.EvalIDs, out.EvalCreateIndex = evalIDs(cmd.Evals), index
-	}
-	return answerWrite(w, q, index, out)
+	// What waits for room is woken by the change itself.
+	return answerWrite(w, q, index, structs.NodeEligibilityUpdateResponse{NodeModifyIndex: index})
 }
 
 // drainNode ends a drain. To begin one answers 501: nothing would move the allocations yet.
@@ -137,7 +119,7 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
 		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
 	}
-	node, snap, err := b.node(r)
+	node, _, err := b.node(r)
 	if err != nil {
 		return err
 	}
@@ -152,18 +134,11 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 		Event:        &structs.NodeEvent{Message: "Node drain disabled", Subsystem: "Drain", Timestamp: stamp(now)},
 		Now:          now.UnixNano(),
 	}
-	if req.MarkEligible {
-		cmd.Evals = nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, cmd.Now)
-	}
 	_, index, err := b.apply(r.Context(), fsm.KindNodeDrain, cmd)
 	if err != nil {
 		return err
 	}
-	out := structs.NodeDrainUpdateResponse{NodeModifyIndex: index}
-	if len(cmd.Evals) > 0 {
-		out.EvalIDs, out.EvalCreateIndex = evalIDs(cmd.Evals), index
-	}
-	return answerWrite(w, q, index, out)
+	return answerWrite(w, q, index, structs.NodeDrainUpdateResponse{NodeModifyIndex: index})
 }
 
 // purgeNode removes a node, gives up what runs there and makes the evaluations that replace it.
@@ -198,11 +173,15 @@ func (b *Backend) NodeOfAlloc(r *route.Request) (string, error) {
 	return b.known(alloc.NodeID)
 }
 
-// NodeOfParam finds the node which the parameter node_id names. Without one it gives "": the agent that was asked.
+// NodeOfParam finds the node which the parameter node_id names. Without one it is the client in the agent that was
+// asked; an agent without a client refuses.
 func (b *Backend) NodeOfParam(r *route.Request) (string, error) {
 	id := r.URL.Query().Get("node_id")
+	if id == "" && b.LocalNode != nil {
+		id = b.LocalNode()
+	}
 	if id == "" {
-		return "", nil
+		return "", structs.Errorf(structs.CodeInvalid, "parameter node_id is missing: this agent runs no client")
 	}
 	return b.known(id)
 }
