@@ -64,7 +64,7 @@ func (b boundedWait) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = req.Body.Close()
 		}
 		if req.Context().Err() == nil {
-			err = structs.Errorf(structs.CodeNoLeader, "No known servers: %w", err)
+			return nil, structs.Errorf(structs.CodeNoLeader, "No path to the servers: %w", err)
 		}
 		return nil, fmt.Errorf("forward request: %w", err)
 	}

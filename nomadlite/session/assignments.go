@@ -91,7 +91,7 @@ func (a *Assignments) apply(change state.Change) {
 		after, _ := item.After.(*structs.Allocation)
 		switch {
 		case after == nil && before != nil:
-			a.removals.add(before.NodeID, removal{index: change.Index, id: before.ID})
+			a.removals.add(before.NodeID, removal{index: change.Index, created: before.CreateIndex, id: before.ID})
 			a.wake(before.NodeID)
 		case after != nil && (before == nil || before.AllocModifyIndex != after.AllocModifyIndex):
 			a.wake(after.NodeID)

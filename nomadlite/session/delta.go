@@ -47,7 +47,7 @@ func makeDelta(snap assignedReader, assigned []*structs.Allocation, removed []st
 				expected -= structs.AssignmentDigest(one(id))
 			}
 		}
-		// The node may never have heard of an allocation that came and went: then its digest tells.
+		// A removal may have been forgotten, and the node may have lost something: then its digest tells.
 		res.Complete = expected != res.Digest
 	}
 	if res.Complete {
@@ -103,8 +103,9 @@ const removalsKept = 512
 
 // removal is an allocation that the state holds no more.
 type removal struct {
-	index uint64
-	id    string
+	index   uint64
+	created uint64 // when it was placed
+	id      string
 }
 
 // removals remembers what was removed from which node since the feed was last read without a gap, newest last. What
@@ -124,11 +125,11 @@ func (r *removals) add(nodeID string, rm removal) {
 	r.byNode[nodeID] = list
 }
 
-// since gives the ids removed after an index.
+// since gives the ids removed after an index, of those that were there at that index.
 func (r *removals) since(nodeID string, index uint64) []string {
 	var ids []string
 	for _, rm := range r.byNode[nodeID] {
-		if rm.index > index {
+		if rm.index > index && rm.created <= index {
 			ids = append(ids, rm.id)
 		}
 	}

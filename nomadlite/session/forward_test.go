@@ -293,9 +293,22 @@ func TestNodeMustKeepItsSecret(t *testing.T) {
 		t.Error("a node which never registered is reachable")
 	}
 	n := connect(t, m, "n1", nil)
-	if s, ok := m.Nodes().Local("n1"); !ok || s.RemoteAddr() == stranger.RemoteAddr() {
+	other, err := dialNode(t, m, "n2", "secret-n2", nil) // and the other way round
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := dialNode(t, m, "n2", "forged", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := other.call("register", &structs.NodeRegisterRequest{Node: &structs.Node{ID: "n2", SecretID: "secret-n2",
+		Name: "n2"}}, nil); code != 200 {
+		t.Fatalf("register: %d", code)
+	}
+	if _, ok := m.Nodes().Local("n2"); !ok {
 		t.Error("the registered node is not reachable")
 	}
+	<-second.Done() // it had proved another secret
 	if _, err := dialNode(t, m, "n1", "forged", nil); structs.ErrorCode(err) != structs.CodePermission {
 		t.Errorf("wrong secret at the handshake: %v", err)
 	}
@@ -303,13 +316,17 @@ func TestNodeMustKeepItsSecret(t *testing.T) {
 	if code := stranger.call("register", &structs.NodeRegisterRequest{Node: forged}, nil); code != 403 {
 		t.Errorf("wrong secret at registration: %d", code)
 	}
-	other := &structs.Node{ID: "n2", SecretID: "x", Name: "n2"}
-	if code := n.call("register", &structs.NodeRegisterRequest{Node: other}, nil); code != 403 {
+	foreign := &structs.Node{ID: "n2", SecretID: "x", Name: "n2"}
+	if code := n.call("register", &structs.NodeRegisterRequest{Node: foreign}, nil); code != 403 {
 		t.Errorf("registration of another node: %d", code)
 	}
 	if code := stranger.call("heartbeat", &structs.NodeHeartbeatRequest{NodeID: "n1", SecretID: "forged"}, nil); code != 403 {
 		t.Errorf("wrong secret at a heartbeat: %d", code)
 	}
+	if _, ok := m.Nodes().Local("n1"); !ok {
+		t.Error("the registered node is not reachable")
+	}
+	<-stranger.Done()
 	if got := c.store.Node(nil, "n1").SecretID; got != "secret-n1" {
 		t.Errorf("secret is now %q", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -19,8 +20,8 @@ import (
 type Nodes struct {
 	port     *Port
 	mu       sync.Mutex
-	sessions map[string]*nodeSession
-	holders  map[string]string // node -> server which had its session when it was asked last
+	sessions map[string][]*nodeSession // newest first; several only while a node is unknown
+	holders  map[string]string         // node -> server which had its session when it was asked last
 }
 
 // nodeSession is a node's session with the secret that it introduced itself with.
@@ -32,11 +33,19 @@ type nodeSession struct {
 // add takes the place of the node's earlier session, which the node has left.
 func (n *Nodes) add(s *nodeSession) {
 	n.mu.Lock()
-	old := n.sessions[s.nodeID]
-	n.sessions[s.nodeID] = s
+	list := []*nodeSession{s}
+	var left []*nodeSession
+	for _, old := range n.sessions[s.nodeID] {
+		if sameSecret(old.secret, s.secret) {
+			left = append(left, old)
+		} else {
+			list = append(list, old)
+		}
+	}
+	n.sessions[s.nodeID] = list
 	delete(n.holders, s.nodeID)
 	n.mu.Unlock()
-	if old != nil && old.secret == s.secret {
+	for _, old := range left {
 		_ = old.Close()
 	}
 }
@@ -44,9 +53,13 @@ func (n *Nodes) add(s *nodeSession) {
 func (n *Nodes) remove(s *nodeSession) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.sessions[s.nodeID] == s {
+	// A copy: Local may be looking at the list.
+	rest := slices.DeleteFunc(slices.Clone(n.sessions[s.nodeID]), func(other *nodeSession) bool { return other == s })
+	if len(rest) == 0 {
 		delete(n.sessions, s.nodeID)
+		return
 	}
+	n.sessions[s.nodeID] = rest
 }
 
 // Count is the number of nodes connected to this server.
@@ -57,31 +70,39 @@ func (n *Nodes) Count() int {
 }
 
 // Local gives the session of a node that is connected to this server and proved the secret which it registered with.
+// Sessions that proved another one, from before the registration, end here.
 func (n *Nodes) Local(nodeID string) (*wire.Session, bool) {
 	n.mu.Lock()
-	s := n.sessions[nodeID]
+	list := n.sessions[nodeID]
 	n.mu.Unlock()
-	if s == nil {
+	if len(list) == 0 {
 		return nil, false
-	}
-	select {
-	case <-s.Done():
-		return nil, false
-	default:
 	}
 	secret, known := n.port.cfg.NodeSecret(nodeID)
-	if !known || !sameSecret(secret, s.secret) {
+	if !known {
 		return nil, false
 	}
-	return s.Session, true
+	var found *wire.Session
+	for _, s := range list {
+		if !sameSecret(secret, s.secret) {
+			_ = s.Close()
+			continue
+		}
+		select {
+		case <-s.Done():
+		default:
+			found = s.Session
+		}
+	}
+	return found, found != nil
 }
 
-// Disconnect ends a node's session here, if there is one.
+// Disconnect ends a node's sessions here, if there are any.
 func (n *Nodes) Disconnect(nodeID string) {
 	n.mu.Lock()
-	s := n.sessions[nodeID]
+	list := n.sessions[nodeID]
 	n.mu.Unlock()
-	if s != nil {
+	for _, s := range list {
 		_ = s.Close()
 	}
 }

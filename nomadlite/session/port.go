@@ -81,7 +81,7 @@ func New(cfg Config) (*Port, error) {
 	p := &Port{cfg: cfg, log: cfg.Logger.Named("session"), ready: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.raft = &raftLayer{port: p, accepted: make(chan net.Conn), closed: make(chan struct{})}
-	p.nodes = &Nodes{port: p, sessions: map[string]*nodeSession{}, holders: map[string]string{}}
+	p.nodes = &Nodes{port: p, sessions: map[string][]*nodeSession{}, holders: map[string]string{}}
 	p.peers = &peers{port: p, sessions: map[string]*peer{}}
 	return p, nil
 }
