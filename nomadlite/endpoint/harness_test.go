@@ -88,6 +88,7 @@ type server struct {
 	raft    *fakeRaft
 	cluster *fakeCluster
 	beats   *fakeHeartbeats
+	mux     *route.Mux
 	url     string
 }
 
@@ -108,7 +109,7 @@ func newServer(t testing.TB, change ...func(*Backend)) *server {
 	}
 	ts := httptest.NewServer(mux)
 	t.Cleanup(ts.Close)
-	s.url = ts.URL
+	s.mux, s.url = mux, ts.URL
 	return s
 }
 
@@ -261,4 +262,12 @@ func (s *server) apply(kind fsm.Kind, req any) {
 			}
 		}
 	}
+}
+
+// serve asks the mux without a network.
+func (s *server) serve(t testing.TB, method, path, body string) answered {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	s.mux.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	return answered{t, rec.Code, rec.Header(), rec.Body.String()}
 }
