@@ -154,6 +154,9 @@ func (s *Session) serveStream(st *yamux.Stream, h http.Handler) {
 	if w.taken() {
 		return
 	}
+	if x.Err() != nil {
+		w.fail() // the sender has gone: what the handler made of that is no answer
+	}
 	if err := w.finish(); err != nil && s.base.Err() == nil {
 		s.log.Debug("could not complete an answer", "path", req.URL.Path, "error", err)
 	}

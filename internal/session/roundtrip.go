@@ -103,7 +103,7 @@ func (c *call) read(req *http.Request) (*http.Response, error) {
 			c.finish(true)
 			res.Body = http.NoBody
 		default:
-			res.Body = &answerBody{Reader: res.Body, call: c}
+			res.Body = &answerBody{Reader: res.Body, call: c, ctx: req.Context()}
 		}
 		return res, nil
 	}
@@ -111,8 +111,8 @@ func (c *call) read(req *http.Request) (*http.Response, error) {
 
 // abort unblocks both directions; the other side sees the stream end.
 func (c *call) abort() {
+	_ = c.st.SetDeadline(past) // first, so that what the other side says to the end of the stream is not waited for
 	_ = c.st.Close()
-	_ = c.st.SetDeadline(past)
 	if c.body != nil {
 		_ = c.body.Close()
 	}
@@ -142,6 +142,7 @@ func (c *call) finish(reuse bool) {
 type answerBody struct {
 	io.Reader
 	call *call
+	ctx  context.Context
 	mu   sync.Mutex // Close may come while another goroutine reads
 	done bool
 }
@@ -153,9 +154,12 @@ func (b *answerBody) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.Reader.Read(p)
-	if err == io.EOF {
+	switch {
+	case err == io.EOF:
 		b.call.finish(true)
 		b.Reader = eof{}
+	case err != nil && b.ctx.Err() != nil:
+		err = b.ctx.Err()
 	}
 	return n, err
 }
