@@ -21,7 +21,7 @@ const (
 	dirPrefix    = "s-"
 	socketSuffix = ".sock"
 	writeTimeout = 10 * time.Second // for an agent that no longer reads
-	maxStarts    = 4                // that are prepared side by side
+	maxStarts    = 8                // that are prepared side by side
 )
 
 // server is a running supervisor.
