@@ -204,7 +204,7 @@ func TestMetrics(t *testing.T) {
 
 func TestWhatIsNotSupportedSaysSo(t *testing.T) {
 	s := newServer(t)
-	fill := strings.NewReplacer("{job_id}", "web", "{name}", "x", "{id}", "x", "{deployment_id}", "x", "{service_id}", "x", "{path...}", "a/b")
+	fill := strings.NewReplacer("{job_id}", "web", "{name}", "x", "{id}", "x", "{deployment_id}", "x", "{service_id}", "x", "{path...}", "a/b", "{profile}", "heap")
 	for _, row := range unsupportedPaths {
 		for _, method := range strings.Fields(row.methods) {
 			s.call(method, fill.Replace(row.path), nil).says(501, "not supported by this version of nomadlite")

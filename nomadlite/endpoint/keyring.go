@@ -59,11 +59,15 @@ func (b *Backend) rotateKey(w http.ResponseWriter, r *route.Request, q *query) e
 	if err != nil {
 		return err
 	}
+	// The answer shows the key as it was submitted, without the indexes that storing it gave: the public API's clients
+	// wait for what is newer than them.
+	submitted := *key
+	submitted.CreateIndex, submitted.ModifyIndex = 0, 0
 	index := max(key.CreateIndex, b.Store.TableIndex(state.TableKeys))
 	return answerWrite(w, q, index, struct {
 		Key   *structs.RootKeyMeta
 		Index uint64
-	}{key, index})
+	}{&submitted, index})
 }
 
 func (b *Backend) deleteKey(w http.ResponseWriter, r *route.Request, q *query) error {

@@ -223,8 +223,11 @@ func TestOfficialClientCluster(t *testing.T) {
 	}
 	s.apply(fsm.KindKeyringUpsert, &fsm.KeyringUpsert{Key: &structs.RootKey{RootKeyMeta: structs.RootKeyMeta{KeyID: "first", State: "active"}}, Now: 1})
 	key, _, err := client.Keyring().Rotate(nil, nil)
-	if err != nil || key.CreateIndex == 0 {
+	if err != nil || key.KeyID == "" {
 		t.Fatalf("rotated %+v, %v", key, err)
+	}
+	if keys, _, err := client.Keyring().List(&nomad.QueryOptions{WaitIndex: key.CreateIndex}); err != nil || len(keys) != 2 {
+		t.Fatalf("keys %+v, %v", keys, err)
 	}
 	if _, err := client.Keyring().Delete(&nomad.KeyringDeleteOptions{KeyID: "first", Force: true}, nil); err != nil {
 		t.Error(err)
