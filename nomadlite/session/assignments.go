@@ -26,7 +26,8 @@ const (
 type Assignments struct {
 	store *state.Store
 	log   hclog.Logger
-	// verify makes sure that this server leads before a complete set is sent, since a node stops what is not in it.
+	// verify makes sure that this server's state is the newest before a complete set is sent, since a node stops what
+	// is not in it.
 	verify func(context.Context) error
 
 	mu       sync.Mutex
@@ -43,7 +44,8 @@ type poll struct {
 	timer  *time.Timer
 }
 
-// NewAssignments makes the hub. Run feeds it; until then polls are answered at once or when their wait ends.
+// NewAssignments makes the hub. verify is asked before a complete set is sent: it fails unless this server leads. Run
+// feeds the hub; until then polls are answered at once or when their wait ends.
 func NewAssignments(store *state.Store, verify func(context.Context) error, log hclog.Logger) *Assignments {
 	if log == nil {
 		log = hclog.NewNullLogger()
@@ -170,16 +172,23 @@ func (a *Assignments) close() {
 
 // answer is what a request gets when it is answered now.
 func (a *Assignments) answer(ctx context.Context, req *structs.AssignmentsRequest) (*structs.AssignmentsResponse, error) {
+	res := a.compute(req)
+	if !res.Complete || a.verify == nil {
+		return res, nil
+	}
+	if err := a.verify(ctx); err != nil {
+		a.log.Debug("cannot tell a node its complete set", "node_id", req.NodeID, "error", err)
+		return nil, structs.ErrNoLeader
+	}
+	return a.compute(req), nil // the state may have caught up meanwhile
+}
+
+func (a *Assignments) compute(req *structs.AssignmentsRequest) *structs.AssignmentsResponse {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	snap, epoch := a.look()
 	res, _ := a.delta(snap, epoch, req)
-	a.mu.Unlock()
-	if res.Complete && a.verify != nil {
-		if err := a.verify(ctx); err != nil {
-			return nil, structs.ErrNoLeader
-		}
-	}
-	return res, nil
+	return res
 }
 
 // serve answers a poll, at once when there is news for the node, else when some comes or its wait ends. The caller

@@ -29,7 +29,7 @@ var testKey = []byte("0123456789abcdef")
 // cluster is several ports over one store, with a leader that the test names.
 type cluster struct {
 	t     *testing.T
-	store *state.Store
+	store *state.Store // of the leader, and of all that do not lag
 	log   *localLog
 	mu    sync.Mutex
 	lead  string // address of the leader
@@ -58,6 +58,30 @@ type localLog struct {
 	gate    chan struct{} // not nil: each entry waits for one token
 	began   chan struct{}
 	fail    error
+	data    []*raft.Log
+}
+
+// follower is a state that lags behind, until it is told how far to follow.
+type follower struct {
+	log   *localLog
+	store *state.Store
+	fsm   *fsm.FSM
+	next  int
+}
+
+func (l *localLog) newFollower() *follower {
+	store := state.New(state.Config{})
+	return &follower{log: l, store: store, fsm: fsm.New(store, nil)}
+}
+
+func (f *follower) follow() {
+	f.log.mu.Lock()
+	entries := f.log.data[f.next:]
+	f.next = len(f.log.data)
+	f.log.mu.Unlock()
+	for _, e := range entries {
+		f.fsm.Apply(e)
+	}
 }
 
 func (l *localLog) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, error) {
@@ -76,7 +100,9 @@ func (l *localLog) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint
 	}
 	l.index++
 	l.entries = append(l.entries, kind)
-	res := l.fsm.Apply(&raft.Log{Index: l.index, Data: data})
+	entry := &raft.Log{Index: l.index, Data: data}
+	l.data = append(l.data, entry)
+	res := l.fsm.Apply(entry)
 	if err, ok := res.(error); ok {
 		return nil, l.index, err
 	}
@@ -116,22 +142,22 @@ func newCluster(t *testing.T, n int, extra ...route.Route) *cluster {
 	store := state.New(state.Config{})
 	c := &cluster{t: t, store: store, log: &localLog{fsm: fsm.New(store, nil), index: 10}, moved: make(chan struct{})}
 	for range n {
-		c.add(extra)
+		c.add(c.store, extra)
 	}
 	c.setLeader(c.ports[0].Addr())
 	return c
 }
 
-func (c *cluster) add(extra []route.Route) *member {
+func (c *cluster) add(store *state.Store, extra []route.Route) *member {
 	t := c.t
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{c: c, beats: &fakeBeats{store: c.store, fresh: map[string]bool{}}}
+	m := &member{c: c, beats: &fakeBeats{store: store, fresh: map[string]bool{}}}
 	m.Port, err = New(Config{Listener: ln, ServerID: ln.Addr().String(), Key: testKey, DialTimeout: 2 * time.Second,
 		NodeSecret: func(id string) (string, bool) {
-			if node := c.store.Node(nil, id); node != nil {
+			if node := store.Node(nil, id); node != nil {
 				return node.SecretID, true
 			}
 			return "", false
@@ -140,14 +166,14 @@ func (c *cluster) add(extra []route.Route) *member {
 		t.Fatal(err)
 	}
 	m.fw = NewForwarder(m.Port, m)
-	m.polls = NewAssignments(c.store, func(context.Context) error {
+	m.polls = NewAssignments(store, func(context.Context) error {
 		if !m.IsLeader() {
 			return errors.New("not the leader")
 		}
 		return nil
 	}, nil)
-	m.nodes = NewNodeProtocol(NodeConfig{Store: c.store, Raft: c.log, Heartbeats: m.beats, Assignments: m.polls,
-		Servers: m.Peers})
+	m.nodes = NewNodeProtocol(NodeConfig{Store: store, Raft: c.log, Heartbeats: m.beats, Assignments: m.polls,
+		Servers: m.Peers, Forwarder: m.fw})
 	routes := append(m.nodes.Routes(), m.Nodes().Routes()...)
 	routes = append(routes, extra...)
 	routes = append(routes, route.Route{Path: "/who", ServedBy: route.Leader, Callers: route.Public,

@@ -25,6 +25,7 @@ const (
 	pathHeartbeat   = "/v1/internal/node/heartbeat"
 	pathAssignments = "/v1/internal/node/assignments"
 	pathAllocs      = "/v1/internal/node/allocs"
+	pathIndex       = "/v1/internal/session/index" // between servers
 )
 
 // Applier commits a command and waits until this server's state holds it.
@@ -47,9 +48,19 @@ type NodeConfig struct {
 	Assignments *Assignments
 	Servers     func() []string // host:port of each server's 4647
 	Now         func() time.Time
+	// Forwarder lets every server answer the polls of the nodes that are connected to it: it asks the leader only
+	// whether its own state is current, and only when it must. Nil leaves all polls to the leader.
+	Forwarder LeaderAsker
 }
 
-// NodeProtocol answers what nodes ask, on the leader.
+// LeaderAsker sends this server's own requests to the leader; ErrIsLeader says that this server leads.
+type LeaderAsker interface {
+	Do(req *http.Request) (*http.Response, error)
+}
+
+var _ LeaderAsker = (*Forwarder)(nil)
+
+// NodeProtocol answers what nodes ask.
 type NodeProtocol struct {
 	cfg      NodeConfig
 	log      hclog.Logger
@@ -69,6 +80,9 @@ func NewNodeProtocol(cfg NodeConfig) *NodeProtocol {
 	}
 	if cfg.Servers == nil {
 		cfg.Servers = func() []string { return nil }
+	}
+	if cfg.Forwarder != nil && cfg.Assignments != nil {
+		cfg.Assignments.verify = newCatchUp(cfg.Store, cfg.Assignments.verify, cfg.Forwarder).run
 	}
 	return &NodeProtocol{
 		cfg: cfg, log: cfg.Logger.Named("node"), registering: map[string]chan struct{}{},
@@ -94,12 +108,30 @@ func (p *NodeProtocol) Routes() []route.Route {
 		return route.Route{Methods: []string{http.MethodPut}, Path: path, ServedBy: route.Leader,
 			Callers: route.NodeSession, Handle: h}
 	}
+	polls := row(pathAssignments, p.assignments)
+	if p.cfg.Forwarder != nil {
+		polls.ServedBy = route.Any
+	}
 	return []route.Route{
 		row(pathRegister, p.register),
 		row(pathHeartbeat, p.heartbeat),
-		row(pathAssignments, p.assignments),
+		polls,
 		row(pathAllocs, p.allocs),
+		{Methods: []string{http.MethodGet}, Path: pathIndex, ServedBy: route.Leader, Callers: route.ServerSession,
+			Handle: p.index},
 	}
+}
+
+// index tells another server which state is current.
+func (p *NodeProtocol) index(w http.ResponseWriter, r *route.Request) error {
+	// Taken before the check: an index that a leader had is never too new.
+	index := p.cfg.Store.Index()
+	if a := p.cfg.Assignments; a != nil && a.verify != nil {
+		if err := a.verify(r.Context()); err != nil {
+			return structs.ErrNoLeader
+		}
+	}
+	return writeCBOR(w, index)
 }
 
 // own makes sure that a session's node speaks for itself, with the secret it registered with. The node is nil when
@@ -229,6 +261,15 @@ func (p *NodeProtocol) assignments(w http.ResponseWriter, r *route.Request) erro
 	node, err := p.own(r, req.NodeID, req.SecretID)
 	if err != nil {
 		return err
+	}
+	if node == nil && p.cfg.Forwarder != nil {
+		// This server may not have heard of a node that has just registered with the leader.
+		if err := p.cfg.Assignments.verify(r.Context()); err != nil {
+			return structs.ErrNoLeader
+		}
+		if node, err = p.own(r, req.NodeID, req.SecretID); err != nil {
+			return err
+		}
 	}
 	if node == nil {
 		return structs.ErrNodeNotFound

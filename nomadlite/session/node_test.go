@@ -207,7 +207,7 @@ func TestAssignmentsAreToldAsTheyChange(t *testing.T) {
 func TestCompleteSetOnlyFromTheLeader(t *testing.T) {
 	c := newCluster(t, 1)
 	n := connect(t, c.ports[0], "n1", nil)
-	c.ports[0].polls.verify = func(context.Context) error { return errors.New("lost the lead") }
+	c.ports[0].polls.verify = func(context.Context) error { return errors.New("lost the lead") } // before any poll
 	code, err := n.try(t.Context(), "assignments", (&held{}).request(n), nil)
 	if err != nil || code != 500 {
 		t.Fatalf("%d, %v", code, err)
@@ -281,16 +281,65 @@ func TestParkedPollsKeepNoGoroutine(t *testing.T) {
 	}
 }
 
-func TestAssignmentsThroughAFollower(t *testing.T) {
+func TestEveryServerAnswersItsOwnNodes(t *testing.T) {
 	c := newCluster(t, 2)
 	n := connect(t, c.ports[1], "n1", nil)
 	h := &held{}
 	h.apply(t, <-n.poll(h))
 	answer := n.poll(h)
-	eventually(t, "poll is parked", func() bool { return c.ports[0].polls.Waiting() == 1 })
+	eventually(t, "poll is parked", func() bool { return c.ports[1].polls.Waiting() == 1 })
 	c.place(c.job("web", "service"), "n1", "a")
 	if res := <-answer; res == nil || !slices.Equal(upserts(res), []string{"a"}) {
 		t.Fatalf("%+v", res)
+	}
+}
+
+// A server that lags must never tell a node a set that is older than what the node has: the node would stop the rest.
+func TestALaggingServerCatchesUpFirst(t *testing.T) {
+	c := newCluster(t, 1)
+	n := connect(t, c.ports[0], "n1", nil)
+	job := c.job("web", "service")
+	c.place(job, "n1", "a")
+	h := &held{}
+	h.apply(t, <-n.poll(h))
+	lag := c.log.newFollower()
+	m := c.add(lag.store, nil)
+	moved, err := dialNode(t, m, "n1", n.secret, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lag.follow()
+	c.place(job, "n1", "b")
+	h.apply(t, <-n.poll(h)) // from the leader: the node has a and b, the follower's state only a
+
+	for what, ask := range map[string]*held{"the set": {}, "news": h} {
+		asked := moved.poll(ask)
+		select {
+		case res := <-asked:
+			t.Fatalf("%s: the lagging server answered %+v", what, res)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if what == "news" {
+			c.place(job, "n1", "c")
+		}
+		lag.follow()
+		res := <-asked
+		if res == nil {
+			t.Fatalf("%s: no answer", what)
+		}
+		ask.apply(t, res)
+		if !ask.ids["a"] || !ask.ids["b"] {
+			t.Fatalf("%s: the node has %v", what, ask.ids)
+		}
+		// For the next round the follower lags again.
+		c.place(job, "n1", what)
+		h.apply(t, <-n.poll(h))
+	}
+	// Nor does it answer at all when it cannot ask the leader.
+	m.fw.wait = 10 * time.Millisecond
+	c.setLeader("")
+	if code, err := moved.try(t.Context(), "assignments", (&held{}).request(moved), nil); err != nil || code != 500 {
+		t.Fatalf("%d, %v", code, err)
 	}
 }
 
