@@ -18,6 +18,7 @@ type Local struct {
 	Delay      boottime.Deadline // of the group's shutdown_delay
 	Delayed    bool              // that wait is over
 	Done       bool              // everything is over, postrun hooks included
+	Destroyed  bool              // garbage collected: nothing of it is left but this
 	RestartAll *RestartAll
 	Health     *structs.AllocDeploymentStatus
 	Hooks      map[string]hook.Record

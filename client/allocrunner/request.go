@@ -128,8 +128,10 @@ func (r *Runner) Stats(ctx context.Context, name string) (map[string]*structs.Ta
 // HasTask says whether the allocation has a task of that name.
 func (r *Runner) HasTask(name string) bool { return r.find(name) != nil }
 
-// TaskAlive says whether the task may still write logs: it is not dead.
-func (r *Runner) TaskAlive(name string) bool {
-	t := r.find(name)
-	return t != nil && t.runner.View().Phase != taskrunner.Dead
+// TaskOver is closed once the task will write no more logs; nil for a task that the allocation does not have.
+func (r *Runner) TaskOver(name string) <-chan struct{} {
+	if t := r.find(name); t != nil {
+		return t.runner.Dead()
+	}
+	return nil
 }

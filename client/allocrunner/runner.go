@@ -258,5 +258,9 @@ func (r *Runner) terms() taskrunner.Order {
 
 // Destroy runs the hooks that remove what is left on the node. The allocation must be over.
 func (r *Runner) Destroy(ctx context.Context) error {
-	return r.chain.Alloc(ctx, hook.Destroy, hook.AllocRequest{Alloc: r.Alloc()})
+	if err := r.chain.Alloc(ctx, hook.Destroy, hook.AllocRequest{Alloc: r.Alloc()}); err != nil {
+		return err
+	}
+	r.change(func(l *Local) { l.Destroyed = true })
+	return nil
 }

@@ -137,14 +137,14 @@ func prepare(bolt *bbolt.DB, path string) error {
 }
 
 // Put writes v under key. done, which may be nil, is called once it is durable, or with the error that prevented it;
-// it must not block.
+// it must not block, and never runs within the call.
 func (db *DB) Put(bucket Bucket, key string, v any, done func(error)) {
 	data, err := codec.Marshal(v)
 	if err != nil {
 		err = fmt.Errorf("encode %s %q: %w", bucket, key, err)
 		db.logger.Error("client state is not written", "error", err)
 		if done != nil {
-			done(err)
+			go done(err) // callers may hold locks that done takes
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func (db *DB) enqueue(w write) {
 	if db.closed {
 		db.mu.Unlock()
 		if w.done != nil {
-			w.done(ErrClosed)
+			go w.done(ErrClosed) // callers may hold locks that done takes
 		}
 		return
 	}

@@ -62,7 +62,7 @@ func (r *Runner) Reset(reason string) bool {
 		r.mu.Unlock()
 		return false
 	}
-	r.released = false
+	r.released, r.dead = false, make(chan struct{})
 	r.changeLocked(func(l *Local) {
 		l.Phase, l.Stop, l.Restart, l.Exit, l.Handle = Waiting, nil, nil, nil, nil
 		l.Until = boottime.Deadline{}

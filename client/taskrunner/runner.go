@@ -65,6 +65,7 @@ type Runner struct {
 	killErr   error
 	attempted <-chan struct{}    // closed when the attempt's record is durable
 	interrupt context.CancelFunc // ends the start under way
+	dead      chan struct{}      // closed while the task is dead
 
 	view  atomic.Pointer[View]
 	saved atomic.Pointer[structs.TaskState]
@@ -87,10 +88,13 @@ func New(cfg Config, record *Local) *Runner {
 	if cfg.MaxKillTimeout <= 0 {
 		cfg.MaxKillTimeout = structs.DefaultMaxKillTimeout
 	}
-	r := &Runner{cfg: cfg, alloc: cfg.Alloc, task: cfg.Task, wake: make(chan struct{}, 1)}
+	r := &Runner{cfg: cfg, alloc: cfg.Alloc, task: cfg.Task, wake: make(chan struct{}, 1), dead: make(chan struct{})}
 	r.chain = hook.Chain{Hooks: cfg.Hooks, Journal: (*journal)(r), Logger: cfg.Logger}
 	if record != nil {
 		r.local = *record
+	}
+	if r.local.Phase == Dead {
+		close(r.dead)
 	}
 	if r.local.State == nil {
 		e := EventReceived()
@@ -107,6 +111,13 @@ func (r *Runner) Name() string { return r.cfg.Task.Name }
 
 // View is what can be seen of the task now.
 func (r *Runner) View() View { return *r.view.Load() }
+
+// Dead is closed once the task is over; after a Reset there is another one.
+func (r *Runner) Dead() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dead
+}
 
 // SavedState is the newest state that is durable; it may be reported. It must not be changed.
 func (r *Runner) SavedState() *structs.TaskState { return r.saved.Load() }
@@ -140,8 +151,12 @@ func (r *Runner) changeLocked(f func(l *Local), events ...*structs.TaskEvent) <-
 			r.cfg.Logger.Debug("task event", "task", r.cfg.Task.Name, "type", e.Type, "message", e.DisplayMessage)
 		}
 	}
+	before := r.local.Phase
 	if f != nil {
 		f(&r.local)
+	}
+	if r.local.Phase == Dead && before != Dead {
+		close(r.dead)
 	}
 	r.show()
 	state, durable := r.local.State, make(chan struct{})

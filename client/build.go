@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/nomadlite/nomadlite/client/allocdir"
+	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/drivers/rawexec"
+	"github.com/nomadlite/nomadlite/client/logs"
+	"github.com/nomadlite/nomadlite/client/taskenv"
+	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// hostEnv is what tasks inherit from the agent's environment.
+func (c *Client) hostEnv() map[string]string {
+	deny := taskenv.DefaultHostEnvDenylist()
+	for _, key := range []string{"env.denylist", "env.blacklist"} {
+		if list := csv(c.cfg.Options[key]); len(list) > 0 {
+			deny = list
+		}
+	}
+	if list, ok := c.cfg.Drivers[rawexec.Name].Options["denied_envvars"].([]any); ok {
+		for _, v := range list {
+			if s, ok := v.(string); ok {
+				deny = append(slices.Clone(deny), s)
+			}
+		}
+	}
+	return taskenv.HostEnv(os.Environ(), deny)
+}
+
+// env makes a task's environment.
+func (c *Client) env(alloc *structs.Allocation, task *structs.Task, hookEnv map[string]string) *taskenv.Env {
+	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
+	return taskenv.Build(taskenv.Input{
+		Alloc: alloc, Task: task, Node: c.Node(), Region: c.cfg.Region,
+		AllocDir: dir.SharedDir(), LocalDir: dir.LocalDir(task.Name), SecretsDir: dir.SecretsDir(task.Name),
+		HostEnv: c.environ, HookEnv: hookEnv, CgroupParent: c.cfg.CgroupParent,
+	})
+}
+
+// build makes the driver's configuration of one start.
+func (c *Client) build(_ context.Context, req taskrunner.BuildRequest) (*driver.TaskConfig, error) {
+	alloc, task := req.Alloc, req.Task
+	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
+	env := c.env(alloc, task, req.HookEnv)
+	cfg := &driver.TaskConfig{
+		ID: req.TaskID, AllocID: alloc.ID, JobID: alloc.JobID, Namespace: alloc.Namespace, Group: alloc.TaskGroup, Task: task.Name,
+		User: env.Replace(task.User), Env: env.Map(), Config: env.ReplaceConfig(task.Config),
+		AllocDir: dir.SharedDir(), TaskDir: dir.TaskDir(task.Name),
+		StdoutPath:   logs.FIFOPath(dir.LogDir(), task.Name, logs.Stdout),
+		StderrPath:   logs.FIFOPath(dir.LogDir(), task.Name, logs.Stderr),
+		CgroupParent: c.cfg.CgroupParent, KillSignal: task.KillSignal,
+	}
+	if r := alloc.AllocatedResources; r != nil {
+		cfg.Resources, cfg.Ports = r.Tasks[task.Name], r.Shared.Ports
+	}
+	if l := task.LogConfig; l != nil {
+		cfg.MaxLogFiles = structs.Val(l.MaxFiles)
+		cfg.LogFileBytes = int64(structs.Val(l.MaxFileSizeMB)) << 20
+		cfg.LogsDisabled = structs.Val(l.Disabled) || (l.Enabled != nil && !*l.Enabled)
+	}
+	return cfg, nil
+}

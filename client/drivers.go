@@ -1,0 +1,85 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/drivers/mock"
+	"github.com/nomadlite/nomadlite/client/drivers/rawexec"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// registry makes the node's drivers as configured. raw_exec and mock_driver have to be enabled; a dev agent has both.
+func (c *Client) registry() (*driver.Registry, error) {
+	var list []driver.Driver
+	if c.driverEnabled(rawexec.Name) {
+		d, err := c.rawExec()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	if c.driverEnabled(mock.Name) {
+		list = append(list, mock.New(c.log))
+	}
+	return driver.NewRegistry(list...)
+}
+
+func (c *Client) driverEnabled(name string) bool {
+	opts := c.cfg.Options
+	if allow := csv(opts["driver.allowlist"]); len(allow) > 0 && !slices.Contains(allow, name) {
+		return false
+	}
+	if slices.Contains(csv(opts["driver.denylist"]), name) {
+		return false
+	}
+	if d, ok := c.cfg.Drivers[name]; ok && d.Enabled != nil {
+		return *d.Enabled
+	}
+	switch opts["driver."+name+".enable"] {
+	case "1", "true":
+		return true
+	case "0", "false":
+		return false
+	}
+	return c.cfg.DevMode
+}
+
+func csv(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// rawExec reads plugin "raw_exec"; a key it does not know is an error.
+func (c *Client) rawExec() (driver.Driver, error) {
+	cfg := rawexec.Config{Supervisor: c.supervisor, Logger: c.log}
+	var errs structs.Errors
+	for key, value := range c.cfg.Drivers[rawexec.Name].Options {
+		ranges, err := rawexec.ParseIDRanges(fmt.Sprint(value))
+		switch key {
+		case "denied_host_uids":
+			cfg.DeniedUIDs = ranges
+		case "denied_host_gids":
+			cfg.DeniedGIDs = ranges
+		case "denied_envvars":
+			// read with the tasks' environment
+			err = nil
+		default:
+			err = fmt.Errorf("unknown key %q", key)
+		}
+		if err != nil {
+			errs.Addf("plugin %q: %w", rawexec.Name, err)
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return rawexec.New(cfg), nil
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+const (
+	callLimit  = 30 * time.Second // of one call, waiting for a session included
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	defaultTTL = 10 * time.Second
+)
+
+// connected runs on each new session: everything is reported anew, and a heartbeat goes out at once.
+func (c *Client) connected() {
+	c.mu.Lock()
+	c.session++
+	for id, h := range c.held {
+		h.reported = nil
+		c.dirty[id] = struct{}{}
+	}
+	c.mu.Unlock()
+	nudge(c.wakeReport)
+	nudge(c.wakeDuty)
+}
+
+// isFresh says whether everything was reported in the present session.
+func (c *Client) isFresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fresh == c.session && c.session > 0
+}
+
+// duty registers the node and keeps it alive by heartbeats. It registers again when the servers do not know the node,
+// and when what it says about itself changed.
+func (c *Client) duty(ctx context.Context) {
+	backoff, known := minBackoff, false
+	for ctx.Err() == nil {
+		if c.reregister.Swap(false) {
+			known = false
+		}
+		ttl, err := c.beat(ctx, &known)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			c.log.Warn("servers did not take the heartbeat", "error", err, "retry", backoff)
+			pause(ctx, jitter(backoff), c.wakeDuty)
+			backoff = min(2*backoff, maxBackoff)
+			continue
+		}
+		backoff = minBackoff
+		if known {
+			pause(ctx, ttl*4/10+jitter(ttl/10), c.wakeDuty)
+		}
+	}
+}
+
+// beat registers if need be, and sends one heartbeat.
+func (c *Client) beat(ctx context.Context, known *bool) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	sent := time.Now()
+	if !*known {
+		node := c.Node().Copy()
+		node.Status = structs.NodeStatusInit
+		if c.registered.isOpen() {
+			node.Status = structs.NodeStatusReady
+		}
+		if _, err := c.conn.Register(ctx, node); err != nil {
+			return 0, err
+		}
+		*known = true
+		if !c.registered.isOpen() {
+			c.log.Info("node is registered", "node_id", c.nodeID)
+		}
+	}
+	res, err := c.conn.Heartbeat(ctx, structs.NodeStatusReady, c.isFresh())
+	if err != nil {
+		return 0, err
+	}
+	if !res.Known {
+		c.log.Warn("servers do not know this node, registering again")
+		*known = false
+		return 0, nil
+	}
+	ttl := res.TTL
+	if ttl <= 0 {
+		ttl = defaultTTL
+	}
+	c.mu.Lock()
+	c.last, c.ttl = sent, ttl // from the moment it was sent: that is when the servers count from at the latest
+	c.mu.Unlock()
+	c.registered.open()
+	return ttl, nil
+}

@@ -1,0 +1,346 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/nomadlite/nomadlite/client/allocrunner"
+	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/state"
+	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// held is an allocation which the servers assigned to this node, from its assignment until they take it away. The
+// client's lock guards it.
+type held struct {
+	alloc  *structs.Allocation
+	runner *allocrunner.Runner // nil when nothing of it is on this node
+	// never is set when the allocation has to be reported as ended though it never began here.
+	never    bool
+	reported *structs.AllocObservation // what the servers have, in the present session
+	vanished bool                      // the servers no longer assign it: it is forgotten once it is over
+}
+
+// observation is what may be reported, nil when this node has nothing to say.
+func (h *held) observation(now int64) *structs.AllocObservation {
+	switch {
+	case h.runner != nil:
+		return h.runner.Observation()
+	case h.never:
+		return &structs.AllocObservation{
+			AllocID: h.alloc.ID, ObservedStatus: structs.AllocClientStatusComplete,
+			ClientDescription: "All tasks have completed", Time: now,
+		}
+	}
+	return nil
+}
+
+// spec is a job specification with the number of allocations that run it.
+type spec struct {
+	job   *structs.Job
+	users int
+}
+
+// useSpec counts a user in and gives the specification, known or new; nil when it is neither. The caller holds the
+// lock.
+func (c *Client) useSpec(alloc *structs.Allocation) *structs.Job {
+	key := state.SpecKeyOf(alloc)
+	s := c.specs[key]
+	if s == nil {
+		if alloc.Job == nil {
+			return nil
+		}
+		s = &spec{job: alloc.Job}
+		c.specs[key] = s
+		c.db.Put(state.Jobs, key, alloc.Job, nil)
+	}
+	s.users++
+	return s.job
+}
+
+// dropSpec counts a user out; the caller holds the lock.
+func (c *Client) dropSpec(alloc *structs.Allocation) {
+	key := state.SpecKeyOf(alloc)
+	s := c.specs[key]
+	if s == nil {
+		return
+	}
+	if s.users--; s.users <= 0 {
+		delete(c.specs, key)
+		c.db.Delete(state.Jobs, key)
+	}
+}
+
+// restore makes runners for what an earlier agent held. They do not run yet.
+func (c *Client) restore() error {
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	for key, job := range r.jobs {
+		c.specs[key] = &spec{job: job}
+	}
+	byCreation(r.allocs)
+	for _, alloc := range r.allocs {
+		h := &held{alloc: alloc}
+		c.held[alloc.ID] = h
+		alloc.Job = c.useSpec(alloc)
+		run := r.runs[alloc.ID]
+		switch {
+		case run == nil && (alloc.ServerTerminal() || alloc.ClientTerminal()):
+			h.never = alloc.ServerTerminal() && !alloc.ObservedTerminal()
+		case run != nil && run.Destroyed:
+		case alloc.Job == nil:
+			c.log.Error("allocation cannot be restored: its job specification is missing", "alloc", alloc.ID)
+		default:
+			tasks := map[string]*taskrunner.Local{}
+			if group := alloc.Group(); group != nil {
+				for _, t := range group.Tasks {
+					if l := r.tasks[state.TaskKey(alloc.ID, t.Name)]; l != nil {
+						tasks[t.Name] = l
+					}
+				}
+			}
+			if h.runner, err = c.newRunner(alloc, run, tasks, c.synced.ch); err != nil {
+				c.log.Error("allocation cannot be restored", "alloc", alloc.ID, "error", err)
+			}
+		}
+	}
+	for key, s := range c.specs {
+		if s.users == 0 {
+			delete(c.specs, key)
+			c.db.Delete(state.Jobs, key)
+		}
+	}
+	if n := len(c.held); n > 0 {
+		c.log.Info("allocations of an earlier agent were found", "count", n)
+	}
+	return nil
+}
+
+func byCreation(allocs []*structs.Allocation) {
+	slices.SortStableFunc(allocs, func(a, b *structs.Allocation) int {
+		return cmp.Or(cmp.Compare(a.CreateIndex, b.CreateIndex), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// newRunner makes a runner; the caller holds the lock or is alone.
+func (c *Client) newRunner(alloc *structs.Allocation, record *allocrunner.Local, tasks map[string]*taskrunner.Local,
+	hold <-chan struct{}) (*allocrunner.Runner, error) {
+	var previous <-chan struct{}
+	if p := c.held[alloc.PreviousAllocation]; p != nil && p.runner != nil && !p.runner.Terminal() {
+		previous = p.runner.Over()
+	}
+	return allocrunner.New(allocrunner.Config{
+		Alloc: alloc, Drivers: c.drivers, Hooks: c.allocHooks(alloc),
+		TaskHooks: func(t *structs.Task) []hook.Hook { return c.taskHooks(alloc, t) },
+		Build:     c.build, Store: store{c.db}, Observed: c.observed, Previous: previous, Hold: hold,
+		MaxKillTimeout: c.cfg.MaxKillTimeout, Clock: c.clock, Random: rand.Float64, Logger: c.log,
+	}, record, tasks)
+}
+
+// startRunners runs everything that was restored and is not over.
+func (c *Client) startRunners() {
+	for _, r := range c.runners() {
+		c.goRunner(r)
+	}
+}
+
+func (c *Client) goRunner(r *allocrunner.Runner) {
+	if !r.Terminal() {
+		c.running.Go(func() { r.Run(c.life) })
+	}
+}
+
+// runners lists all runners, in no order.
+func (c *Client) runners() []*allocrunner.Runner {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*allocrunner.Runner
+	for _, h := range c.held {
+		if h.runner != nil {
+			out = append(out, h.runner)
+		}
+	}
+	return out
+}
+
+// runner finds an allocation that has something on this node.
+func (c *Client) runner(id string) (*allocrunner.Runner, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.held[id]; h != nil && h.runner != nil {
+		return h.runner, nil
+	}
+	return nil, structs.Errorf(structs.CodeNotFound, "Unknown allocation %q", id)
+}
+
+// take carries out what the servers assigned and took away.
+func (c *Client) take(upsert []*structs.Allocation, remove []string) {
+	byCreation(upsert)
+	fresh := 0
+	for _, alloc := range upsert {
+		if c.upsert(alloc) {
+			fresh++
+		}
+	}
+	for _, id := range remove {
+		c.vanish(id)
+	}
+	if fresh > 0 {
+		nudge(c.wakeGC)
+	}
+}
+
+// upsert takes over one allocation and says whether it is new.
+func (c *Client) upsert(alloc *structs.Allocation) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.held[alloc.ID]
+	if h == nil {
+		c.add(alloc)
+		return true
+	}
+	old := h.alloc
+	if state.SpecKeyOf(old) != state.SpecKeyOf(alloc) {
+		if job := c.useSpec(alloc); job != nil {
+			alloc.Job = job
+			c.dropSpec(old)
+		} else {
+			// Only its wishes changed: it goes on by the specification that it has.
+			alloc.JobModifyIndex, alloc.JobVersion = old.JobModifyIndex, old.JobVersion
+			alloc.Job = old.Job
+		}
+	} else {
+		alloc.Job = old.Job
+	}
+	h.alloc, h.vanished = alloc, false
+	c.db.Put(state.Allocs, alloc.ID, alloc, nil)
+	if h.runner != nil {
+		h.runner.Update(alloc)
+	}
+	return false
+}
+
+// add begins to run a new allocation; the caller holds the lock.
+func (c *Client) add(alloc *structs.Allocation) {
+	h := &held{alloc: alloc}
+	c.held[alloc.ID] = h
+	alloc.Job = c.useSpec(alloc)
+	c.db.Put(state.Allocs, alloc.ID, alloc, nil)
+	switch {
+	case alloc.ObservedTerminal() || alloc.ClientTerminal():
+		return // it ended long ago, and what it left is gone
+	case alloc.ServerTerminal():
+		h.never = true
+		c.dirty[alloc.ID] = struct{}{}
+		nudge(c.wakeReport)
+		return
+	case alloc.Job == nil:
+		c.log.Error("allocation came without its job specification", "alloc", alloc.ID)
+		return
+	}
+	runner, err := c.newRunner(alloc, nil, nil, nil)
+	if err != nil {
+		c.log.Error("allocation cannot run", "alloc", alloc.ID, "error", err)
+		return
+	}
+	h.runner = runner
+	c.dirty[alloc.ID] = struct{}{}
+	nudge(c.wakeReport)
+	c.goRunner(runner)
+}
+
+// vanish handles an allocation which the servers no longer assign: one that still runs gets its ordinary stop first.
+func (c *Client) vanish(id string) {
+	c.mu.Lock()
+	h := c.held[id]
+	if h == nil {
+		c.mu.Unlock()
+		return
+	}
+	if h.runner == nil || h.runner.Terminal() {
+		c.mu.Unlock()
+		c.forget(c.life, id)
+		return
+	}
+	h.vanished = true
+	stop := *h.alloc
+	stop.DesiredStatus, stop.DesiredDescription = structs.AllocDesiredStatusStop, "allocation is no longer assigned to this node"
+	h.alloc = &stop
+	c.db.Put(state.Allocs, id, &stop, nil)
+	runner := h.runner
+	c.mu.Unlock()
+	c.log.Warn("allocation is no longer assigned, stopping it", "alloc", id)
+	runner.Update(&stop)
+	c.running.Go(func() {
+		select {
+		case <-runner.Over():
+			c.mu.Lock()
+			still := c.held[id] != nil && c.held[id].vanished
+			c.mu.Unlock()
+			if still {
+				c.forget(c.life, id)
+			}
+		case <-c.life.Done():
+		}
+	})
+}
+
+// forget removes everything of an ended allocation, its rows included.
+func (c *Client) forget(ctx context.Context, id string) {
+	c.destroy(ctx, id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.held[id]
+	if h == nil {
+		return
+	}
+	delete(c.held, id)
+	delete(c.dirty, id)
+	c.dropSpec(h.alloc)
+	c.db.Delete(state.Allocs, id)
+	c.db.Delete(state.Runs, id)
+}
+
+// destroy removes what an ended allocation left on the node, and keeps only the fact that it ended.
+func (c *Client) destroy(ctx context.Context, id string) {
+	c.mu.Lock()
+	h := c.held[id]
+	if h == nil || h.runner == nil || !h.runner.Terminal() {
+		c.mu.Unlock()
+		return
+	}
+	runner := h.runner
+	c.mu.Unlock()
+	if err := runner.Destroy(ctx); err != nil {
+		c.log.Warn("allocation is not cleaned up", "alloc", id, "error", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.runner = nil
+	if group := h.alloc.Group(); group != nil {
+		for _, t := range group.Tasks {
+			c.db.Delete(state.Tasks, state.TaskKey(id, t.Name))
+		}
+	}
+}
+
+// endedAt is when the last task ended.
+func endedAt(o *structs.AllocObservation) time.Time {
+	var last time.Time
+	for _, s := range o.TaskStates {
+		if s.FinishedAt.After(last) {
+			last = s.FinishedAt
+		}
+	}
+	return last
+}
+
+var errRunning = fmt.Errorf("allocation has not ended")
