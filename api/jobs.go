@@ -212,3 +212,13 @@ func (j *Jobs) ScaleStatus(ctx context.Context, id string, q *QueryOptions) (*st
 	}
 	return &out, meta, nil
 }
+
+// TagVersion names a version of a job, which is then kept.
+func (j *Jobs) TagVersion(ctx context.Context, id, name string, req structs.TagVersionRequest, w *WriteOptions) (*WriteMeta, error) {
+	return j.client.write(ctx, http.MethodPut, jobPath(id, "/versions/"+url.PathEscape(name)+"/tag"), w, req, nil)
+}
+
+// UntagVersion takes a name away from the version that has it.
+func (j *Jobs) UntagVersion(ctx context.Context, id, name string, w *WriteOptions) (*WriteMeta, error) {
+	return j.client.write(ctx, http.MethodDelete, jobPath(id, "/versions/"+url.PathEscape(name)+"/tag"), w, nil, nil)
+}

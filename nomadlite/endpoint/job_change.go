@@ -144,3 +144,43 @@ func (b *Backend) setJobStable(w http.ResponseWriter, r *route.Request, q *query
 	}
 	return answerWrite(w, q, index, structs.JobStabilityResponse{JobModifyIndex: index})
 }
+
+// tagJobVersion names a version of a job, which is then kept.
+func (b *Backend) tagJobVersion(w http.ResponseWriter, r *route.Request, q *query) error {
+	ns, err := q.one()
+	if err != nil {
+		return err
+	}
+	var req structs.TagVersionRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	id := r.Param("job_id")
+	job := b.Store.Job(nil, ns, id)
+	if job == nil {
+		return notFound("job")
+	}
+	if req.Latest {
+		req.Version = job.Version
+	}
+	return b.applyTag(w, r, q, &fsm.JobVersionTag{
+		Namespace: ns, JobID: id, Name: r.Param("name"), Version: req.Version,
+		Tag: &structs.JobVersionTag{Name: r.Param("name"), Description: req.Description, TaggedTime: b.unixNano()},
+	})
+}
+
+func (b *Backend) untagJobVersion(w http.ResponseWriter, r *route.Request, q *query) error {
+	ns, err := q.one()
+	if err != nil {
+		return err
+	}
+	return b.applyTag(w, r, q, &fsm.JobVersionTag{Namespace: ns, JobID: r.Param("job_id"), Name: r.Param("name")})
+}
+
+func (b *Backend) applyTag(w http.ResponseWriter, r *route.Request, q *query, cmd *fsm.JobVersionTag) error {
+	_, index, err := b.apply(r.Context(), fsm.KindJobVersionTag, cmd)
+	if err != nil {
+		return err
+	}
+	return answerWrite(w, q, index, nil)
+}

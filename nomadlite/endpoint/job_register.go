@@ -22,6 +22,8 @@ func jobWriteRoutes(b *Backend) []route.Route {
 		remove("/v1/job/{job_id}", b.handler(b.deregisterJob)),
 		write("/v1/job/{job_id}/evaluate", b.handler(b.evaluateJob)),
 		write("/v1/job/{job_id}/stable", b.handler(b.setJobStable)),
+		write("/v1/job/{job_id}/versions/{name}/tag", b.handler(b.tagJobVersion)),
+		remove("/v1/job/{job_id}/versions/{name}/tag", b.handler(b.untagJobVersion)),
 	}
 }
 

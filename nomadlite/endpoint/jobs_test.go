@@ -452,3 +452,20 @@ func TestWarningsTellWhatIsOnlyStored(t *testing.T) {
 	}
 	s.get("/v1/job/web/submission?version=0").says(404, "job source not found")
 }
+
+func TestVersionTags(t *testing.T) {
+	s := newServer(t)
+	s.register(job("web"))
+	s.register(job("web", func(j *structs.Job) { j.TaskGroups[0].Count = structs.Ptr(2) }))
+	s.call("PUT", "/v1/job/web/versions/golden/tag", structs.TagVersionRequest{Version: 0, Description: "good"}).want(200, nil)
+	var versions structs.JobVersionsResponse
+	s.get("/v1/job/web/versions").want(200, &versions)
+	if tag := versions.Versions[1].VersionTag; tag == nil || tag.Name != "golden" || tag.Description != "good" || tag.TaggedTime == 0 {
+		t.Errorf("tag is %+v", tag)
+	}
+	s.call("PUT", "/v1/job/web/versions/golden/tag", structs.TagVersionRequest{Version: 1}).says(500, "golden")
+	s.call("PUT", "/v1/job/web/versions/new/tag", structs.TagVersionRequest{Version: 9}).says(404, "not found")
+	s.call("PUT", "/v1/job/nope/versions/new/tag", structs.TagVersionRequest{}).says(404, "job not found")
+	s.call("DELETE", "/v1/job/web/versions/golden/tag", nil).want(200, nil)
+	s.call("DELETE", "/v1/job/web/versions/golden/tag", nil).says(404, "not found")
+}
