@@ -150,19 +150,17 @@ func (s *generic) newAlloc(p *reconcile.Place, placement *rank.Placement) *struc
 	}
 	if p.Previous != nil {
 		a.PreviousAllocation = p.Previous.ID
+	}
+	if p.History != nil {
 		a.RescheduleTracker = s.tracker(p)
 	}
 	return a
 }
 
-// tracker carries the history of reschedules on; only a replacement of a failed allocation adds to it, and an update
-// to a new version starts a new one.
+// tracker carries the history of reschedules on; only a replacement of a failed allocation adds to it.
 func (s *generic) tracker(p *reconcile.Place) *structs.RescheduleTracker {
-	old := p.Previous.RescheduleTracker
+	old := p.History.RescheduleTracker
 	if !p.Reschedule {
-		if old == nil || p.Destructive {
-			return nil
-		}
 		return old.Copy()
 	}
 	t := &structs.RescheduleTracker{}
@@ -170,7 +168,7 @@ func (s *generic) tracker(p *reconcile.Place) *structs.RescheduleTracker {
 		t.Events = append(t.Events, old.Events...)
 	}
 	t.Events = append(t.Events, &structs.RescheduleEvent{
-		RescheduleTime: s.cfg.Now.UnixNano(), PrevAllocID: p.Previous.ID, PrevNodeID: p.Previous.NodeID,
+		RescheduleTime: s.cfg.Now.UnixNano(), PrevAllocID: p.History.ID, PrevNodeID: p.History.NodeID,
 	})
 	keep := keptEvents
 	if policy := p.Group.ReschedulePolicy; policy != nil {

@@ -3,6 +3,7 @@ package rank
 import (
 	"slices"
 
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -110,6 +111,9 @@ func (p *Placer) placedOn(i int) {
 	e, pl := &p.entries[i], &p.r.places[i]
 	p.r.peers = append(p.r.peers, Peer{NodeID: pl.node.ID, Group: p.name})
 	e.collisions++
+	if p.hosts != nil {
+		p.hosts[i]++
+	}
 	for _, s := range p.spreads {
 		s.add(pl.node)
 		s.rescore()
@@ -124,8 +128,8 @@ func (p *Placer) placedOn(i int) {
 		return
 	}
 	p.heaps.remove(p, i)
-	if p.group.DistinctHostsJob || p.group.DistinctHostsGroup {
-		p.filter(i, "distinct_hosts")
+	if p.hosts != nil {
+		p.filter(i, feasible.OperandDistinctHosts)
 		return
 	}
 	if lack := pl.lacks(p.ask, nil); lack != "" {

@@ -83,6 +83,7 @@ type Placer struct {
 	entries  []entry
 	heaps    heaps
 	distinct []*distinct
+	hosts    []int32 // by node: the allocations that distinct_hosts counts; nil without such a constraint
 	metric   structs.AllocationMetric
 	shared   bool // the maps of metric were handed out and must be copied before they change
 }
@@ -137,10 +138,16 @@ func (p *Placer) countPeers() {
 	for _, d := range p.group.DistinctProperties {
 		p.distinct = append(p.distinct, newDistinct(d, p.r.scope.Nodes))
 	}
+	if p.group.DistinctHostsJob || p.group.DistinctHostsGroup {
+		p.hosts = make([]int32, len(p.entries))
+	}
 	for _, peer := range p.r.peers {
 		i, ok := p.r.index[peer.NodeID]
 		if !ok {
 			continue
+		}
+		if p.hosts != nil && (p.group.DistinctHostsJob || peer.Group == p.name) {
+			p.hosts[i]++
 		}
 		if peer.Group == p.name && !peer.Stopping {
 			p.entries[i].collisions++
@@ -182,13 +189,13 @@ func (p *Placer) admit(i int) {
 // distinctReason says which distinct constraint keeps another allocation off the node, "" for none. replaced does not
 // count, since it ends first.
 func (p *Placer) distinctReason(i int, replaced *structs.Allocation) string {
-	if p.group.DistinctHostsJob || p.group.DistinctHostsGroup {
-		nodeID := p.r.places[i].node.ID
-		for _, peer := range p.r.peers {
-			if peer.NodeID == nodeID && (p.group.DistinctHostsJob || peer.Group == p.name) &&
-				(replaced == nil || peer.ID != replaced.ID) {
-				return feasible.OperandDistinctHosts
-			}
+	if p.hosts != nil {
+		count := p.hosts[i]
+		if count > 0 && replaced != nil && replaced.NodeID == p.r.places[i].node.ID && p.isPeer(replaced.ID) {
+			count--
+		}
+		if count > 0 {
+			return feasible.OperandDistinctHosts
 		}
 	}
 	for _, d := range p.distinct {
@@ -216,11 +223,7 @@ func (p *Placer) isPeer(id string) bool {
 
 func (p *Placer) filter(i int, reason string) {
 	p.own()
-	e := &p.entries[i]
-	if e.state == nodeExhausted {
-		return // it is told once, by what kept it off first
-	}
-	e.state = nodeFiltered
+	p.entries[i].state = nodeFiltered
 	p.metric.NodesFiltered++
 	count1(&p.metric.ConstraintFiltered, reason)
 	if class := p.r.places[i].node.NodeClass; class != "" {

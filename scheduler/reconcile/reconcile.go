@@ -18,6 +18,7 @@ type run struct {
 	in         *Input
 	out        *Result
 	comparer   *comparer
+	byID       map[string]*structs.Allocation
 	successors map[string]*structs.Allocation // by id of the allocation that is replaced
 	follow     []*structs.Evaluation
 	deploy     deployment
@@ -30,7 +31,10 @@ func Run(in Input) *Result {
 		out:      &Result{Desired: map[string]*structs.DesiredUpdates{}},
 		comparer: &comparer{job: in.Job, known: map[comparison]Difference{}},
 	}
-	r.successors = successorsOf(in.Allocs)
+	r.successors, r.byID = successorsOf(in.Allocs), make(map[string]*structs.Allocation, len(in.Allocs))
+	for _, a := range in.Allocs {
+		r.byID[a.ID] = a
+	}
 	r.openDeployment()
 	groups := map[string][]*structs.Allocation{}
 	for _, a := range in.Allocs {
@@ -84,7 +88,7 @@ type slot struct {
 func (r *run) group(name string, allocs []*structs.Allocation) {
 	g := &group{
 		run: r, name: name, tg: wantedGroup(r.in.Job, name), desired: &structs.DesiredUpdates{},
-		stopping: map[string]*structs.Allocation{},
+		stopping: map[string]*structs.Allocation{}, ending: map[string]bool{},
 	}
 	r.out.Desired[name] = g.desired
 	slices.SortFunc(allocs, byName)
@@ -99,6 +103,7 @@ func (r *run) group(name string, allocs []*structs.Allocation) {
 	g.setCanariesApart()
 	g.dropDuplicates()
 	g.dropSurplus()
+	g.settleShadows()
 	missing := g.missing()
 	g.updates(missing)
 	g.replace()
@@ -125,7 +130,9 @@ type group struct {
 	desired  *structs.DesiredUpdates
 	slots    []*slot
 	canaries []*slot
+	shadows  []*slot                        // unknown ones whose replacement has the place
 	stopping map[string]*structs.Allocation // by name: told to stop, not ended, nothing follows it yet
+	ending   map[string]bool                // ids that this reconciliation stops
 	deploy   *groupDeployment
 }
 
@@ -145,21 +152,24 @@ func (g *group) sort(a *structs.Allocation) {
 	case Unwanted:
 		g.stop(s, hit.reason)
 	default:
+		has := &slot{subject: s, bucket: hit.bucket, reason: hit.reason, index: a.NameIndex()}
 		if hit.bucket == Unknown && g.follower(a) != nil {
-			g.note(s, hit.reason) // its replacement has the place
+			g.shadows = append(g.shadows, has) // its replacement has the place
 			return
 		}
-		g.slots = append(g.slots, &slot{subject: s, bucket: hit.bucket, reason: hit.reason, index: a.NameIndex()})
+		g.slots = append(g.slots, has)
 	}
 }
 
 func (g *group) stop(s *subject, reason string) {
 	g.desired.Stop++
+	g.ending[s.alloc.ID] = true
 	g.out.Stops = append(g.out.Stops, Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reason})
 }
 
 func (g *group) lose(s *subject, reason string) {
 	g.desired.Stop++
+	g.ending[s.alloc.ID] = true
 	g.out.Stops = append(g.out.Stops, g.loss(s, reason))
 }
 

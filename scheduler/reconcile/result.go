@@ -52,6 +52,7 @@ type Place struct {
 	Group    *structs.TaskGroup
 	Name     string
 	Previous *structs.Allocation // which it follows, nil for none
+	History  *structs.Allocation // whose reschedules it carries on, nil for none
 	// StopPrevious ends Previous once the new one has found a node; nil when that is not for this placement to do.
 	StopPrevious *Stop
 	Reschedule   bool     // counts as an attempt of the reschedule policy

@@ -53,7 +53,7 @@ var rules = []rule{
 		Ignore, "ended under an earlier version of the job"},
 	{"told to stop, ended", func(s *subject) bool { return s.wantedToEnd() && s.ended() },
 		Ignore, "stopped"},
-	{"told to stop, node down", func(s *subject) bool { return s.wantedToEnd() && s.nodeDown() && !s.away() && !s.fenced() },
+	{"told to stop, node down", func(s *subject) bool { return s.wantedToEnd() && s.unheardForGood() },
 		LoseStopping, reasonLost},
 	{"told to stop", func(s *subject) bool { return s.wantedToEnd() },
 		Stopping, "is stopping"},

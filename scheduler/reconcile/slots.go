@@ -24,7 +24,7 @@ func (g *group) resolveReconnected() {
 	}
 	gone := map[*slot]bool{}
 	for _, s := range g.slots {
-		if s.bucket != Keep || s.nodeUnheard() || gone[s] {
+		if s.bucket != Keep && s.bucket != Migrate || s.nodeUnheard() || gone[s] {
 			continue
 		}
 		last := g.follower(s.alloc)
@@ -64,8 +64,8 @@ func (g *group) keepsReplacement(original, replacement *slot) bool {
 	if g.comparer.compare(original.alloc).Kind == KindDestructive {
 		return true
 	}
-	if replacement.bucket != Keep {
-		return false
+	if replacement.bucket != Keep || original.bucket != Keep {
+		return replacement.bucket == Keep
 	}
 	switch original.terms.strategy {
 	case strategyKeepOriginal:
@@ -150,11 +150,13 @@ func (s *slot) standing() int {
 
 // drop takes a slot away: who has it is stopped, or not replaced.
 func (g *group) drop(s *slot) {
-	switch s.bucket {
-	case Lost:
+	switch {
+	case s.bucket == Lost:
 		g.lose(s.subject, s.reason)
-	case Done:
+	case s.bucket == Done:
 		// Nothing to do: it has ended.
+	case s.unheardForGood():
+		g.lose(s.subject, reasonLost) // nobody would hear of its end
 	default:
 		g.stop(s.subject, reasonNotNeeded)
 	}
@@ -179,6 +181,17 @@ func (g *group) dropSurplus() {
 		g.drop(s)
 	}
 	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool { return slices.Contains(gone, s) })
+}
+
+// settleShadows keeps an unknown allocation for as long as the one that replaced it keeps the place.
+func (g *group) settleShadows() {
+	for _, s := range g.shadows {
+		if g.ending[g.follower(s.alloc).ID] {
+			g.drop(s)
+		} else {
+			g.note(s.subject, s.reason)
+		}
+	}
 }
 
 // dropRank orders who leaves first when there are too many.
@@ -265,7 +278,7 @@ func (g *group) replace() {
 // place makes the placement that follows who has the slot.
 func (g *group) place(s *slot, stop *Stop) {
 	p := Place{
-		Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, StopPrevious: stop,
+		Group: g.tg, Name: s.alloc.Name, Previous: g.predecessor(s), History: s.alloc, StopPrevious: stop,
 		Reschedule: s.bucket == Again, Deploys: g.deploy.active(),
 		Canary: s.isCanary() && slices.Contains(g.canaries, s),
 	}
@@ -280,6 +293,26 @@ func (g *group) place(s *slot, stop *Stop) {
 		}
 	}
 	g.out.Places = append(g.out.Places, p)
+}
+
+// predecessor is whom the replacement of s follows: s itself, or when s is lost (nobody hears of its end) the one before
+// it that still stops, so that the node waits for that one's end.
+func (g *group) predecessor(s *slot) *structs.Allocation {
+	if s.bucket != Lost {
+		return s.alloc
+	}
+	seen := map[string]bool{}
+	for a := g.byID[s.alloc.PreviousAllocation]; a != nil && !seen[a.ID]; a = g.byID[a.PreviousAllocation] {
+		seen[a.ID] = true
+		if a.ClientTerminal() || g.ending[a.ID] {
+			continue
+		}
+		if a.Name == s.alloc.Name && a.ServerTerminal() {
+			return a
+		}
+		break
+	}
+	return s.alloc
 }
 
 // later notes when a failed allocation is replaced, once.

@@ -99,6 +99,11 @@ func (s *subject) fenced() bool {
 	return s.terms.fence > 0 && s.in.Now.Before(s.unheardSince().Add(s.terms.fence))
 }
 
+// unheardForGood says that the node is down and nothing speaks for waiting: what is to end there is given up.
+func (s *subject) unheardForGood() bool {
+	return s.nodeDown() && !s.ended() && !s.away() && (s.nodeGone() || !s.fenced())
+}
+
 func (s *subject) lostAt() time.Time { return s.unheardSince().Add(s.terms.lostAfter) }
 
 // patient says that the group waits for its node and that its patience has not run out.
