@@ -50,8 +50,11 @@ type Input struct {
 
 // Build makes the environment.
 func Build(in Input) *Env {
-	e := &Env{vars: map[string]string{}, node: nodeRefs(in.Node, in.Region)}
 	job, group := jobAndGroup(in)
+	if in.Region == "" && job != nil {
+		in.Region = structs.Val(job.Region)
+	}
+	e := &Env{vars: map[string]string{}, node: nodeRefs(in.Node, in.Region)}
 
 	b := builder{env: map[string]string{}}
 	b.identity(in, job, group)
@@ -138,19 +141,15 @@ func (b *builder) identity(in Input, job *structs.Job, group *structs.TaskGroup)
 		// The create index rises with each allocation: storage can refuse a writer that was replaced.
 		b.set("NOMAD_ALLOC_FENCE", strconv.FormatUint(a.CreateIndex, 10))
 	}
-	region := in.Region
 	if job != nil {
 		b.set("NOMAD_JOB_ID", structs.Val(job.ID))
 		b.set("NOMAD_JOB_NAME", structs.Val(job.Name))
 		b.set("NOMAD_JOB_PARENT_ID", job.ParentID)
-		if region == "" {
-			region = structs.Val(job.Region)
-		}
 	}
 	if group != nil {
 		b.set("NOMAD_GROUP_NAME", structs.Val(group.Name))
 	}
-	b.set("NOMAD_REGION", region)
+	b.set("NOMAD_REGION", in.Region)
 	if in.Node != nil {
 		b.set("NOMAD_DC", in.Node.Datacenter)
 	}
