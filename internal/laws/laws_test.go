@@ -65,6 +65,22 @@ var allowed = map[string][]string{
 	"":          {"command", "client", "structs"}, // main.go
 }
 
+// exceptions give single packages more than their room has: the simulated nodes speak the node protocol through the
+// very code of the agent, or else they would prove nothing.
+var exceptions = map[string][]string{
+	"e2e/nodesim/sim": {"client/servers", "structs"},
+}
+
+// excepted says whether a package's exception lets it import another.
+func excepted(from, imported string) bool {
+	for _, prefix := range exceptions[strings.TrimPrefix(from, module+"/")] {
+		if rest, ok := strings.CutPrefix(imported, module+"/"+prefix); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
 func room(importPath string) string {
 	rest := strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/")
 	top, _, _ := strings.Cut(rest, "/")
@@ -85,7 +101,7 @@ func importFaults(all []pkg) []string {
 				continue
 			}
 			to := room(imp)
-			ok := to == from
+			ok := to == from || excepted(p.ImportPath, imp)
 			for _, m := range may {
 				ok = ok || m == to
 			}
@@ -108,9 +124,11 @@ func TestImportLawsFindAFault(t *testing.T) {
 		{ImportPath: module + "/client/x", Imports: []string{module + "/nomadlite/state"}},
 		{ImportPath: module + "/structs", Imports: []string{module + "/internal/codec"}},
 		{ImportPath: module + "/helpers"},
+		{ImportPath: module + "/e2e/nodesim", Imports: []string{module + "/client/servers"}},
+		{ImportPath: module + "/e2e/nodesim/sim", Imports: []string{module + "/client/servers", module + "/client"}},
 	}
-	if got := importFaults(bad); len(got) != 3 {
-		t.Fatalf("want 3 faults, got %v", got)
+	if got := importFaults(bad); len(got) != 5 {
+		t.Fatalf("want 5 faults, got %v", got)
 	}
 }
 
