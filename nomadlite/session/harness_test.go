@@ -323,13 +323,18 @@ func (n *node) try(ctx context.Context, what string, in, out any) (int, error) {
 	return res.StatusCode, err
 }
 
-// eventually waits for something that another process' end of a connection does.
+// eventually waits for what the other end of a connection, or a goroutine of the product, does in its own time and
+// tells nobody.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !cond(); {
-		if time.Now().After(deadline) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	deadline := time.After(5 * time.Second)
+	for !cond() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			t.Fatalf("never happened: %s", what)
 		}
-		time.Sleep(time.Millisecond) // there is no event to wait for at the other end
 	}
 }

@@ -314,6 +314,7 @@ func tune(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second,
 			Count: 3})
+		giveUp(tcp)
 	}
 }
 
