@@ -136,8 +136,8 @@ func versionMatcher(expr string) (func(string) bool, error) {
 	}, nil
 }
 
-// semverMatcher follows Semantic Versioning 2.0 to the letter: versions are strict, a pre-release is ordered like any
-// other version, and there is no pessimistic operator.
+// semverMatcher orders as Semantic Versioning 2.0 does: a pre-release like any other version. There is no pessimistic
+// operator.
 func semverMatcher(expr string) (func(string) bool, error) {
 	type bound struct {
 		op string

@@ -40,6 +40,7 @@ func (p *Planner) SubmitPlan(_ context.Context, plan *structs.Plan) (*structs.Pl
 			result.RejectedNodes = append(result.RejectedNodes, node)
 		}
 	}
+	p.leaveOut(result, plan)
 	if p.DryRun {
 		return result, nil, nil
 	}
@@ -49,6 +50,31 @@ func (p *Planner) SubmitPlan(_ context.Context, plan *structs.Plan) (*structs.Pl
 		return result, p.Cluster, nil
 	}
 	return result, nil, nil
+}
+
+// leaveOut drops what means nothing without the placements that were rejected: the stops of those which they were to
+// replace, and a deployment without any allocation.
+func (p *Planner) leaveOut(result *structs.PlanResult, plan *structs.Plan) {
+	if len(result.RejectedNodes) == 0 {
+		return
+	}
+	unreplaced := map[string]bool{}
+	for _, node := range result.RejectedNodes {
+		for _, a := range plan.Places[node] {
+			unreplaced[a.PreviousAllocation] = true
+		}
+	}
+	result.Stops = map[string][]*structs.AllocStop{}
+	for node, stops := range plan.Stops {
+		for _, st := range stops {
+			if !unreplaced[st.ID] || st.Condition != nil {
+				result.Stops[node] = append(result.Stops[node], st)
+			}
+		}
+	}
+	if len(result.Places) == 0 {
+		result.Deployment = nil
+	}
 }
 
 func (p *Planner) fits(nodeID string, places []*structs.Allocation) (bool, string) {
