@@ -157,7 +157,7 @@ func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 		a.start()
 		register(t, a.client, job("kept", "true", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) { g.Count = structs.Ptr(0) }))
 		a.kill9()
-		version := filepath.Join(a.dir, "data", "server", "VERSION")
+		version := filepath.Join(a.dir, "data", "VERSION")
 		was, err := os.ReadFile(version)
 		if err != nil {
 			t.Fatal(err)
