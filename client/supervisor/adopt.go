@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -138,6 +139,10 @@ func (s *server) adopt(path string, rec record) {
 		}
 		t.pumps = append(t.pumps, p)
 	}
+	if status, ok := zombieStatus(t.start.PID, t.start.StartTick); ok {
+		s.ended(t, exitOf(syscall.WaitStatus(status)))
+		return
+	}
 	fd, err := openProcess(t.start.PID, t.start.StartTick)
 	if err != nil {
 		gone("it ended while no supervisor ran")
@@ -150,13 +155,16 @@ func (s *server) adopt(path string, rec record) {
 	}
 }
 
-// adoptedEnded is called by the poller when the pidfd of an adopted task is readable. We are not its parent, and so
-// are not told its exit code.
+// adoptedEnded is called by the poller when the pidfd of an adopted task is readable.
 func (s *server) adoptedEnded(t *task, fd int) {
 	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	if n, err := unix.Poll(ready, 0); n != 1 || err != nil {
 		return
 	}
 	s.poller.remove(fd)
-	s.ended(t, Exit{Error: "the supervisor that started it died before it ended", At: time.Now()})
+	exit, ok := adoptedExit(fd, t.start.PID, t.start.StartTick)
+	if !ok {
+		exit = Exit{Error: "the supervisor that started it died before it ended", At: time.Now()}
+	}
+	s.ended(t, exit)
 }

@@ -50,6 +50,8 @@ type Client struct {
 	owner  map[string]string // task id -> name of its supervisor, as last seen
 	lost   bool              // a connection broke since supervisors were last looked for
 	closed bool
+
+	children []int // supervisors that we started; they normally outlive us
 }
 
 // NewClient makes a client; it does nothing yet.
@@ -150,6 +152,11 @@ func (c *Client) current() (conns []*conn, lost bool, err error) {
 			c.lost = true
 		}
 	}
+	// One that has ended must not stay a zombie.
+	c.children = slices.DeleteFunc(c.children, func(pid int) bool {
+		got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		return got == pid || errors.Is(err, syscall.ECHILD)
+	})
 	slices.SortFunc(conns, func(a, b *conn) int { return a.hello.Version - b.hello.Version })
 	return conns, c.lost, nil
 }
@@ -219,7 +226,9 @@ func (c *Client) launch(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("start supervisor: %w", err)
 	}
 	c.logger.Debug("started supervisor", "pid", cmd.Process.Pid)
-	go cmd.Wait() // so that it does not stay a zombie; it normally outlives us
+	c.mu.Lock()
+	c.children = append(c.children, cmd.Process.Pid)
+	c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := io.ReadAll(io.LimitReader(r, 256))
@@ -286,6 +295,9 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 		c.mu.Unlock()
 		slices.SortStableFunc(conns, func(a, b *conn) int { return boolInt(b.hello.Name == owner) - boolInt(a.hello.Name == owner) })
 		lost := false
+		if !req.deadline.IsZero() {
+			req.Timeout = max(0, time.Until(req.deadline))
+		}
 		for _, conn := range conns {
 			resp, err := conn.call(ctx, req)
 			var ref *refusal
@@ -353,7 +365,7 @@ func (c *Client) Status(ctx context.Context, taskID string) (*TaskInfo, error) {
 // Stop sends sig and, after timeout, kills all of the task's processes; it returns when the task has ended or ctx is
 // done, which changes nothing about the stop itself. A second Stop shortens the wait of a first.
 func (c *Client) Stop(ctx context.Context, taskID string, sig syscall.Signal, timeout time.Duration) (*TaskInfo, error) {
-	resp, err := c.onTask(ctx, request{Op: opStop, TaskID: taskID, Signal: int(sig), Timeout: timeout})
+	resp, err := c.onTask(ctx, request{Op: opStop, TaskID: taskID, Signal: int(sig), deadline: time.Now().Add(timeout)})
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,8 @@ type request struct {
 	Signal  int
 	Timeout time.Duration
 	Force   bool
+
+	deadline time.Time // of a stop that may have to be asked for again: sets Timeout
 }
 
 type response struct {
