@@ -194,11 +194,16 @@ func sameCondition(a, b structs.Condition) bool {
 }
 
 // TransitionAlloc merges an operator's, the drainer's or the deployment watcher's wish into an allocation. It says
-// whether the allocation is there; to one whose end was observed nothing is done.
+// whether the allocation is there. Options of a stop mean nothing to one whose end was observed and are left out.
 func (tx *Txn) TransitionAlloc(id string, want *structs.DesiredTransition, now int64) bool {
 	alloc := tx.alloc(id)
 	if alloc == nil {
 		return false
+	}
+	if want != nil && alloc.ObservedTerminal() {
+		rest := *want
+		rest.NoShutdownDelay, rest.KillTimeout = nil, nil
+		want = &rest
 	}
 	tx.mergeTransition(alloc, want, now)
 	return true

@@ -273,3 +273,34 @@ func TestAllocRowsKeepOrder(t *testing.T) {
 		t.Error("an old snapshot changed")
 	}
 }
+
+func TestAStopOptionDoesNothingToAnEndedAllocation(t *testing.T) {
+	w := oneAlloc(t)
+	w.observe("a1", "failed")
+	before := w.alloc("a1")
+	transition := func(want *structs.DesiredTransition) {
+		w.must(func(tx *Txn) error { tx.TransitionAlloc("a1", want, w.now()); return nil })
+	}
+	transition(&structs.DesiredTransition{NoShutdownDelay: structs.Ptr(true), KillTimeout: structs.Ptr(time.Second)})
+	if w.alloc("a1") != before {
+		t.Errorf("got %+v", w.alloc("a1").DesiredTransition)
+	}
+	transition(&structs.DesiredTransition{Reschedule: structs.Ptr(true)})
+	if got := w.alloc("a1"); !got.DesiredTransition.ShouldReschedule() || got.AllocModifyIndex != w.index {
+		t.Errorf("got %+v", got.DesiredTransition)
+	}
+}
+
+// TestKillTimeoutOnlyShortens: a stop that is under way can be made faster, never slower.
+func TestKillTimeoutOnlyShortens(t *testing.T) {
+	w := oneAlloc(t)
+	for _, d := range []time.Duration{10 * time.Second, time.Second, time.Minute} {
+		w.must(func(tx *Txn) error {
+			tx.TransitionAlloc("a1", &structs.DesiredTransition{KillTimeout: &d}, w.now())
+			return nil
+		})
+	}
+	if got := *w.alloc("a1").DesiredTransition.KillTimeout; got != time.Second {
+		t.Errorf("kill timeout is %s", got)
+	}
+}
