@@ -36,6 +36,14 @@ type raftServer struct {
 }
 
 func (b *Backend) readRaftConfiguration(w http.ResponseWriter, _ *route.Request, q *query) error {
+	return answer(w, q, struct {
+		Servers []raftServer
+		Index   uint64
+	}{b.raftServers(), b.Store.Index()})
+}
+
+// raftServers are raft's peers with what membership knows of them.
+func (b *Backend) raftServers() []raftServer {
 	members := map[string]*structs.AgentMember{}
 	for _, member := range b.Cluster.Members() {
 		port := member.Tags["port"]
@@ -48,10 +56,7 @@ func (b *Backend) readRaftConfiguration(w http.ResponseWriter, _ *route.Request,
 		}
 	}
 	leader := b.Raft.LeaderAddr()
-	out := struct {
-		Servers []raftServer
-		Index   uint64
-	}{Servers: []raftServer{}, Index: b.Store.Index()}
+	servers := []raftServer{}
 	for _, addr := range b.Raft.Peers() {
 		server := raftServer{ID: addr, Node: "(unknown)", Address: addr, Leader: addr == leader, Voter: true, RaftProtocol: "3"}
 		if member := members[addr]; member != nil {
@@ -60,9 +65,9 @@ func (b *Backend) readRaftConfiguration(w http.ResponseWriter, _ *route.Request,
 				server.ID = id
 			}
 		}
-		out.Servers = append(out.Servers, server)
+		servers = append(servers, server)
 	}
-	return answer(w, q, out)
+	return servers
 }
 
 func (b *Backend) readSchedulerConfiguration(w http.ResponseWriter, r *route.Request, q *query) error {

@@ -15,7 +15,7 @@ func Routes(b *Backend) []route.Route {
 		jobRoutes(b), jobWriteRoutes(b), jobRelatedRoutes(b), allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
 		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b), statusRoutes(b), agentRoutes(b),
 		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), aclRoutes(),
-		unsupportedRoutes(), clientRoutes(b),
+		unsupportedRoutes(b), clientRoutes(b),
 	}
 	var rows []route.Route
 	for _, group := range groups {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -16,7 +17,6 @@ func unsupported(what string) error {
 // unsupportedPaths are those which answer 501, with what they are about. The methods are those of the public API, so
 // that a wrong method answers 405 as everywhere.
 var unsupportedPaths = []struct{ methods, path, what string }{
-	{"PUT POST", "/v1/job/{job_id}/plan", "a job plan"},
 	{"PUT POST", "/v1/job/{job_id}/revert", "a job revert"},
 	{"PUT POST", "/v1/job/{job_id}/dispatch", "a job dispatch"},
 	{"PUT POST", "/v1/job/{job_id}/dispatch/payload", "a job dispatch"},
@@ -92,19 +92,46 @@ var enterprisePaths = []struct{ methods, path string }{
 	{"GET", "/v1/recommendation/{id}"},
 }
 
-func unsupportedRoutes() []route.Route {
+func unsupportedRoutes(b *Backend) []route.Route {
 	var rows []route.Route
-	add := func(methods, path string, err error) {
+	add := func(methods, path string, servedBy route.ServedBy, handle route.Handler) {
 		rows = append(rows, route.Route{
-			Methods: strings.Fields(methods), Path: path, ServedBy: route.Any, Callers: route.Public,
-			Handle: func(http.ResponseWriter, *route.Request) error { return err },
+			Methods: strings.Fields(methods), Path: path, ServedBy: servedBy, Callers: route.Public, Handle: handle,
 		})
 	}
 	for _, row := range unsupportedPaths {
-		add(row.methods, row.path, unsupported(row.what))
+		add(row.methods, row.path, route.Leader, b.handler(func(_ http.ResponseWriter, r *route.Request, q *query) error {
+			if err := b.knownObjects(r, q); err != nil {
+				return err
+			}
+			return unsupported(row.what)
+		}))
 	}
+	// A plan may be about a job that is not there yet.
+	add("PUT POST", "/v1/job/{job_id}/plan", route.Any, func(http.ResponseWriter, *route.Request) error {
+		return unsupported("a job plan")
+	})
 	for _, row := range enterprisePaths {
-		add(row.methods, row.path, structs.Errorf(structs.CodeNotImplemented, "Nomad Enterprise only endpoint"))
+		add(row.methods, row.path, route.Any, func(http.ResponseWriter, *route.Request) error {
+			return structs.Errorf(structs.CodeNotImplemented, "Nomad Enterprise only endpoint")
+		})
 	}
 	return rows
+}
+
+// knownObjects answers 404 when the path, or the parameter of a raft peer, names what is not there: that is so
+// whatever could be done with it.
+func (b *Backend) knownObjects(r *route.Request, q *query) error {
+	if id := r.Param("job_id"); id != "" && b.Store.Job(nil, q.namespace, id) == nil {
+		return notFound("job")
+	}
+	if id := r.Param("deployment_id"); id != "" && b.Store.Deployment(nil, id) == nil {
+		return notFound("deployment")
+	}
+	if r.URL.Path == "/v1/operator/raft/peer" {
+		if id := q.values.Get("id"); id != "" && !slices.ContainsFunc(b.raftServers(), func(s raftServer) bool { return s.ID == id }) {
+			return structs.Errorf(structs.CodeNotFound, "id %q was not found in the Raft configuration", id)
+		}
+	}
+	return nil
 }
