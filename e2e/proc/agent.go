@@ -221,6 +221,9 @@ func (a *Agent) cleanup() {
 			a.t.Logf("stop agent: %v", err)
 		}
 	}
+	if err := unmountBelow(a.Dir); err != nil {
+		a.t.Logf("clean up: %v", err)
+	}
 	if a.t.Failed() {
 		log := a.Log()
 		a.t.Logf("agent's log:\n%s", log[max(0, len(log)-20000):])
