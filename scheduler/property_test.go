@@ -19,7 +19,6 @@ type machine struct {
 	p     *schedtest.Planner
 	nodes int
 	kind  string
-	plans int
 }
 
 func TestClusterInvariants(t *testing.T) {

@@ -32,11 +32,8 @@ type place struct {
 }
 
 func newPlace(node *structs.Node, usage *structs.NodeUsage) place {
-	total := node.ComparableResources()
-	p := place{
-		node: node, cpu: total.CPU, memory: total.MemoryMB, disk: total.DiskMB, reserved: total.Ports,
-		minDyn: structs.DefaultMinDynamicPort, maxDyn: structs.DefaultMaxDynamicPort,
-	}
+	p := place{node: node, minDyn: structs.DefaultMinDynamicPort, maxDyn: structs.DefaultMaxDynamicPort}
+	p.setTotal()
 	if r := node.NodeResources; r != nil {
 		if r.MinDynamicPort > 0 {
 			p.minDyn = r.MinDynamicPort
@@ -57,6 +54,12 @@ func newPlace(node *structs.Node, usage *structs.NodeUsage) place {
 		p.ports, p.cores = usage.Ports, usage.Cores
 	}
 	return p
+}
+
+// setTotal is what allocations may use: all but what is reserved for the host.
+func (p *place) setTotal() {
+	total := p.node.ComparableResources()
+	p.cpu, p.memory, p.disk, p.reserved = total.CPU, total.MemoryMB, total.DiskMB, total.Ports
 }
 
 // lacks gives the first dimension in which the ask does not fit, "" when it fits. relief is what the allocation that

@@ -51,7 +51,7 @@ func (p *Placer) Place(req Request) (*Placement, *structs.AllocationMetric) {
 func (p *Placer) ranking(req Request) []ranked {
 	var specials []int
 	add := func(nodeID string) {
-		if i, ok := p.r.index[nodeID]; ok && !slices.Contains(specials, i) {
+		if i, ok := p.r.find(nodeID); ok && !slices.Contains(specials, i) {
 			specials = append(specials, i)
 		}
 	}

@@ -41,16 +41,26 @@ func New(
 	r := &Ranker{
 		cfg: cfg, job: job, scope: scope, peers: peers,
 		places: make([]place, len(scope.Nodes)),
-		index:  make(map[string]int, len(scope.Nodes)),
 		ties:   make([]uint64, len(scope.Nodes)),
 	}
 	seed := hash(fnvOffset, cfg.Seed)
 	for i, node := range scope.Nodes {
 		r.places[i] = newPlace(node, usage(node))
-		r.index[node.ID] = i
 		r.ties[i] = mix(hash(seed, node.ID))
 	}
 	return r
+}
+
+// find gives the index of a node in the scope. The map is made when it is first asked: a new job never does.
+func (r *Ranker) find(nodeID string) (int, bool) {
+	if r.index == nil {
+		r.index = make(map[string]int, len(r.places))
+		for i := range r.places {
+			r.index[r.places[i].node.ID] = i
+		}
+	}
+	i, ok := r.index[nodeID]
+	return i, ok
 }
 
 // Request is one allocation to place.
@@ -142,7 +152,7 @@ func (p *Placer) countPeers() {
 		p.hosts = make([]int32, len(p.entries))
 	}
 	for _, peer := range p.r.peers {
-		i, ok := p.r.index[peer.NodeID]
+		i, ok := p.r.find(peer.NodeID)
 		if !ok {
 			continue
 		}
@@ -201,7 +211,7 @@ func (p *Placer) distinctReason(i int, replaced *structs.Allocation) string {
 	for _, d := range p.distinct {
 		relief := 0
 		if replaced != nil && replaced.NodeID != "" {
-			if j, ok := p.r.index[replaced.NodeID]; ok && d.same(i, j) && p.isPeer(replaced.ID) {
+			if j, ok := p.r.find(replaced.NodeID); ok && d.same(i, j) && p.isPeer(replaced.ID) {
 				relief = 1
 			}
 		}
