@@ -135,8 +135,8 @@ func notify(ch chan struct{}) {
 }
 
 // Run hands evaluations out until ctx ends (leadership is lost). It reads the whole state first, subscribed to its
-// feed, and then follows the feed.
-func (b *Broker) Run(ctx context.Context, store *state.Store, raft Raft) error {
+// feed, calls ready, and then follows the feed.
+func (b *Broker) Run(ctx context.Context, store *state.Store, raft Raft, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
@@ -147,6 +147,7 @@ func (b *Broker) Run(ctx context.Context, store *state.Store, raft Raft) error {
 	sub := store.Subscribe(feedBuffer)
 	defer sub.Close()
 	from := b.load(store)
+	ready()
 	wg.Go(func() { b.runTimers(ctx) })
 	wg.Go(func() { b.runChores(ctx, raft) })
 	for {

@@ -34,7 +34,7 @@ func withRig(t *testing.T, before, test func(r *rig)) {
 			before(r)
 		}
 		done := make(chan error, 1)
-		go func() { done <- r.broker.Run(ctx, r.log.Store, r.log) }()
+		go func() { done <- r.broker.Run(ctx, r.log.Store, r.log, func() {}) }()
 		synctest.Wait()
 		test(r)
 		cancel()

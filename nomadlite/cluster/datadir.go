@@ -28,13 +28,16 @@ type DataDir struct {
 	ID      string // this server's raft id, kept for ever
 }
 
+// KeyringDir is the folder of the key file.
+func KeyringDir(dir string) string { return filepath.Join(dir, "keyring") }
+
 // OpenDataDir checks the directory and makes what is missing. It fails with one line, before anything was changed,
 // when the directory is of a newer version or cannot be written.
 func OpenDataDir(dir string) (*DataDir, error) {
 	if err := CheckVersion(dir); err != nil {
 		return nil, err
 	}
-	d := &DataDir{Raft: filepath.Join(dir, "server", "raft"), Keyring: filepath.Join(dir, "keyring")}
+	d := &DataDir{Raft: filepath.Join(dir, "server", "raft"), Keyring: KeyringDir(dir)}
 	if err := os.MkdirAll(d.Raft, 0o700); err != nil {
 		return nil, fmt.Errorf("data_dir %s cannot be written: %w", dir, cause(err))
 	}

@@ -22,9 +22,9 @@ import (
 // HelloPath is where servers introduce themselves to each other.
 const HelloPath = "/v1/internal/cluster/hello"
 
-// Caller sends a request to the server at an address, over an authenticated session.
+// Caller gives what sends requests to the server at an address (host:port of its 4647), over an authenticated session.
 type Caller interface {
-	Call(ctx context.Context, addr string, req *http.Request) (*http.Response, error)
+	Peer(addr string) http.RoundTripper
 }
 
 // MembershipConfig is what a Membership works with.
@@ -225,7 +225,7 @@ func (m *Membership) visit(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("introduce server: %w", err)
 	}
-	resp, err := m.cfg.Caller.Call(ctx, addr, req)
+	resp, err := m.cfg.Caller.Peer(addr).RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("introduce server: %w", err)
 	}
@@ -292,6 +292,9 @@ func (m *Membership) Addrs() []string {
 	}
 	return out
 }
+
+// ID is this server's raft id.
+func (m *Membership) ID() string { return m.cfg.Self.ID }
 
 // Self is this server as members are shown.
 func (m *Membership) Self() *structs.AgentMember { return show(m.cfg.Self, StatusAlive) }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/structs"
@@ -38,7 +39,7 @@ type Raft struct {
 	cfg       RaftConfig
 	raft      *raft.Raft
 	transport *raft.NetworkTransport
-	stores    io.Closer // nil in memory
+	stores    []io.Closer // none in memory
 	leaderCh  chan bool
 	hasState  bool
 	closeOnce sync.Once
@@ -77,7 +78,7 @@ func OpenRaft(cfg RaftConfig) (*Raft, error) {
 		return nil, errors.Join(fmt.Errorf("read raft log: %w", err), r.closeStores())
 	}
 	r.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: cfg.Stream, MaxPool: 3, Timeout: 10 * time.Second, Logger: cfg.Logger.Named("transport")})
+		Stream: own(cfg.Stream), MaxPool: 3, Timeout: 10 * time.Second, Logger: cfg.Logger.Named("transport")})
 	if r.raft, err = raft.NewRaft(conf, cfg.FSM, logs, stable, snaps, r.transport); err != nil {
 		return nil, errors.Join(fmt.Errorf("start raft: %w", err), r.transport.Close(), r.closeStores())
 	}
@@ -93,27 +94,29 @@ func (r *Raft) openStores(cfg RaftConfig) (raft.LogStore, raft.StableStore, raft
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, nil, fmt.Errorf("open raft log: %w", err)
 	}
-	w, err := wal.Open(dir, wal.WithLogger(cfg.Logger.Named("wal")))
+	meta := &metadb.BoltMetaDB{} // the log does not close it
+	w, err := wal.Open(dir, wal.WithLogger(cfg.Logger.Named("wal")), wal.WithMetaStore(meta))
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("open raft log: %w", err)
+		return nil, nil, nil, errors.Join(fmt.Errorf("open raft log: %w", err), meta.Close())
 	}
-	r.stores = w
+	r.stores = []io.Closer{w, meta}
 	cache, err := raft.NewLogCache(512, w)
 	if err != nil {
-		return nil, nil, nil, errors.Join(fmt.Errorf("open raft log: %w", err), w.Close())
+		return nil, nil, nil, errors.Join(fmt.Errorf("open raft log: %w", err), r.closeStores())
 	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, 2, cfg.Logger.Named("snapshot"))
 	if err != nil {
-		return nil, nil, nil, errors.Join(fmt.Errorf("open raft snapshots: %w", err), w.Close())
+		return nil, nil, nil, errors.Join(fmt.Errorf("open raft snapshots: %w", err), r.closeStores())
 	}
 	return cache, w, snaps, nil
 }
 
 func (r *Raft) closeStores() error {
-	if r.stores == nil {
-		return nil
+	var err error
+	for _, c := range r.stores {
+		err = errors.Join(err, c.Close())
 	}
-	return r.stores.Close()
+	return err
 }
 
 // HasState says whether this server was part of a cluster before this start.
@@ -316,7 +319,9 @@ func (r *Raft) Snapshot() error {
 func (r *Raft) Close() error {
 	r.closeOnce.Do(func() {
 		err := r.raft.Shutdown().Error()
-		r.closeErr = errors.Join(err, r.transport.Close(), r.closeStores())
+		err = errors.Join(err, r.transport.Close())
+		r.transport.CloseStreams()
+		r.closeErr = errors.Join(err, r.closeStores())
 	})
 	return r.closeErr
 }

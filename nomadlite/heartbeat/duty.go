@@ -130,10 +130,11 @@ func (d *Duty) leased(nodeID string) bool {
 	return false
 }
 
-// Run does the leader's duty until ctx ends.
-func (d *Duty) Run(ctx context.Context) error {
+// Run does the leader's duty until ctx ends. It calls ready once heartbeats are taken.
+func (d *Duty) Run(ctx context.Context, ready func()) error {
 	d.begin()
 	defer d.end()
+	ready()
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {

@@ -59,9 +59,11 @@ type batch struct {
 	done     chan struct{} // closed when answered
 }
 
-// Run opens the queue and applies plans until ctx ends (leadership is lost). What waits then gets ErrNoLeader.
-func (a *Applier) Run(ctx context.Context) error {
+// Run opens the queue, calls ready and applies plans until ctx ends (leadership is lost). What waits then gets
+// ErrNoLeader.
+func (a *Applier) Run(ctx context.Context, ready func()) error {
 	a.cfg.Queue.setOpen(true)
+	ready()
 	var flight []*batch
 	defer func() {
 		a.cfg.Queue.setOpen(false)

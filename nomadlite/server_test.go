@@ -1,0 +1,364 @@
+package nomadlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testServer is a running server and what its Run answered.
+type testServer struct {
+	*Server
+	done chan error
+}
+
+func start(t *testing.T, cfg Config) *testServer {
+	t.Helper()
+	if cfg.Listener == nil {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Listener = l
+	}
+	level := hclog.Off
+	if testing.Verbose() {
+		level = hclog.Debug
+	}
+	cfg.Logger = hclog.New(&hclog.LoggerOptions{Name: cfg.Name, Level: level})
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := &testServer{Server: s, done: make(chan error, 1)}
+	go func() { ts.done <- s.Run(context.Background()) }()
+	t.Cleanup(func() { ts.Close() }) //nolint:errcheck // may be closed already
+	return ts
+}
+
+func await(t *testing.T, what string, ch <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ch:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s took too long", what)
+	}
+}
+
+// until waits for changes of the state until cond holds.
+func until(t *testing.T, store *state.Store, what string, cond func() bool) {
+	t.Helper()
+	sub := store.Subscribe(1)
+	defer sub.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for !cond() {
+		if _, err := sub.Next(ctx); err != nil && !errors.Is(err, structs.ErrLagged) {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// leaderOf waits until one of the servers leads.
+func leaderOf(t *testing.T, servers ...*testServer) *testServer {
+	t.Helper()
+	led := make(chan *testServer, len(servers))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for _, s := range servers {
+		go func() {
+			for {
+				changed := s.lead.LeaderChanged()
+				if s.IsLeader() {
+					led <- s
+					return
+				}
+				select {
+				case <-changed:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	select {
+	case s := <-led:
+		return s
+	case <-ctx.Done():
+		t.Fatal("nobody leads")
+		return nil
+	}
+}
+
+func job(id string) *structs.Job {
+	j := &structs.Job{ID: &id, Datacenters: []string{"dc1"}, TaskGroups: []*structs.TaskGroup{{Name: structs.Ptr("g"),
+		Tasks: []*structs.Task{{Name: "t", Driver: "raw_exec", Config: map[string]any{"command": "true"}}}}}}
+	j.Canonicalize()
+	return j
+}
+
+// register stores a job with its evaluation through s, which must lead.
+func register(s *testServer, id string) error {
+	j := job(id)
+	eval := &structs.Evaluation{ID: "eval-" + id, Namespace: structs.DefaultNamespace, JobID: id, Type: structs.JobTypeService,
+		Priority: 50, TriggeredBy: structs.EvalTriggerJobRegister, Status: structs.EvalStatusPending}
+	_, _, err := s.lead.Apply(context.Background(), fsm.KindJobRegister, &fsm.JobRegister{Job: j, Eval: eval, Now: time.Now().UnixNano()})
+	return err
+}
+
+func TestDevServerLeadsAtOnce(t *testing.T) {
+	began := time.Now()
+	s := start(t, Config{Name: "dev", DevMode: true})
+	await(t, "start", s.Ready())
+	took := time.Since(began)
+	t.Logf("a dev server leads after %v", took)
+	if took > 500*time.Millisecond {
+		t.Errorf("a dev server leads after %v only", took)
+	}
+	until(t, s.store, "root key", func() bool { return len(s.store.RootKeys(nil)) == 1 })
+	if set, err := s.keys.JWKS(); err != nil || !strings.Contains(string(set), "RS256") {
+		t.Errorf("key set %s: %v", set, err)
+	}
+	if ok, reason := s.Health(); !ok {
+		t.Error(reason)
+	}
+	if err := register(s, "web"); err != nil {
+		t.Fatal(err)
+	}
+	// There is no node: the scheduler blocks it.
+	until(t, s.store, "evaluation", func() bool { return s.store.Eval(nil, "eval-web").Status == structs.EvalStatusComplete })
+	if n := s.evals.Stats()["total_blocked"]; n != 1 {
+		until(t, s.store, "blocked evaluation", func() bool { return s.evals.Stats()["total_blocked"] == 1 })
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-s.done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestRestartLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	cfg := Config{Name: "one", DataDir: dir, BootstrapExpect: 1, NumSchedulers: structs.Ptr(0)}
+	s := start(t, cfg)
+	await(t, "start", s.Ready())
+	for i := range 20 {
+		if err := register(s, fmt.Sprint("job", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, s.store, "root key", func() bool { return len(s.store.RootKeys(nil)) == 1 })
+	token, kid, err := s.keys.SignClaims(map[string]string{"sub": "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.store.ClusterID(nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "keyring", "kek.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("key file: %v, %v", info, err)
+	}
+
+	began := time.Now()
+	again := start(t, cfg)
+	await(t, "second start", again.Ready())
+	t.Logf("a restarted server leads after %v", time.Since(began))
+	for i := range 20 {
+		if again.store.Job(nil, structs.DefaultNamespace, fmt.Sprint("job", i)) == nil {
+			t.Errorf("job%d is lost", i)
+		}
+	}
+	if got := again.store.ClusterID(nil); got != id {
+		t.Errorf("the cluster is %q now, was %q", got, id)
+	}
+	token2, kid2, err := again.keys.SignClaims(map[string]string{"sub": "a"})
+	if err != nil || kid2 != kid || token2 != token {
+		t.Errorf("signs with %s: %v", kid2, err)
+	}
+}
+
+// TestThreeServers forms a cluster of three, writes through it, loses the leader, and finds everything there.
+func TestThreeServers(t *testing.T) {
+	listeners, addrs := make([]net.Listener, 3), make([]string, 3)
+	for i := range listeners {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners[i], addrs[i] = l, l.Addr().String()
+	}
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	config := func(i int) Config {
+		return Config{Name: fmt.Sprint("s", i), DataDir: dirs[i], BootstrapExpect: 3, Join: addrs, Listener: listeners[i],
+			EncryptKey: "MDEyMzQ1Njc4OWFiY2RlZg==", ProbeInterval: 200 * time.Millisecond, NumSchedulers: structs.Ptr(1)}
+	}
+	var servers []*testServer
+	for i := range listeners {
+		servers = append(servers, start(t, config(i)))
+	}
+	for _, s := range servers {
+		await(t, "forming the cluster", s.Ready())
+	}
+	leader := leaderOf(t, servers...)
+	var acked []string
+	for i := range 30 {
+		id := fmt.Sprint("job", i)
+		if err := register(leader, id); err != nil {
+			t.Fatal(err)
+		}
+		acked = append(acked, id)
+	}
+	// Evaluations are processed by all servers' workers; there is no node, so that each job blocks.
+	until(t, leader.store, "evaluations", func() bool {
+		for _, id := range acked {
+			if leader.store.Eval(nil, "eval-"+id).Status != structs.EvalStatusComplete {
+				return false
+			}
+		}
+		return true
+	})
+	var rest []*testServer
+	for _, s := range servers {
+		if s != leader {
+			rest = append(rest, s)
+		}
+	}
+	// A follower's HTTP answers by the leader, and it has the key file to sign with.
+	get(t, rest[0], "/v1/status/leader", func(body []byte) bool {
+		var addr string
+		return json.Unmarshal(body, &addr) == nil && addr == leader.Addr()
+	})
+	until(t, rest[0].store, "root key", func() bool { return len(rest[0].store.RootKeys(nil)) == 1 })
+	waitSign(t, rest[0])
+
+	if err := leader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := leaderOf(t, rest...)
+	for _, id := range acked {
+		if next.store.Job(nil, structs.DefaultNamespace, id) == nil {
+			t.Errorf("%s is lost", id)
+		}
+	}
+	if err := register(next, "after"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, next.store, "evaluation after the change of leader", func() bool {
+		return next.store.Eval(nil, "eval-after").Status == structs.EvalStatusComplete
+	})
+
+	// The one that was lost comes back at its address and catches up.
+	back := -1
+	for i, s := range servers {
+		if s == leader {
+			back = i
+		}
+	}
+	l, err := net.Listen("tcp", addrs[back])
+	if err != nil {
+		t.Fatal(err)
+	}
+	listeners[back] = l
+	returned := start(t, config(back))
+	await(t, "catching up", returned.Ready())
+	if returned.store.Job(nil, structs.DefaultNamespace, "after") == nil {
+		t.Error("the returned server says it has caught up, but has not")
+	}
+}
+
+// waitSign waits until a follower has fetched the key file.
+func waitSign(t *testing.T, s *testServer) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if _, _, err := s.keys.SignClaims(map[string]string{}); err == nil {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // the file arrives by no event that a test could see
+	}
+}
+
+// get asks a server's public port.
+func get(t *testing.T, s *testServer, path string, ok func(body []byte) bool) {
+	t.Helper()
+	mux, err := route.NewPublic(route.Config{Routes: s.HTTPRoutes(), Forwarder: s.Forwarder()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	if w.Code != http.StatusOK || !ok(w.Body.Bytes()) {
+		t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
+	}
+}
+
+func TestBadDataDir(t *testing.T) {
+	newer := t.TempDir()
+	if err := os.WriteFile(filepath.Join(newer, "VERSION"), []byte("99\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ name, dir, want string }{
+		{"newer version", newer, "newer version"},
+		{"not a directory", file, "not a directory"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := start(t, Config{Name: "bad", DataDir: tc.dir, BootstrapExpect: 1})
+			err := <-s.done
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("Run: %v", err)
+			}
+			entries, _ := os.ReadDir(newer)
+			if len(entries) != 1 {
+				t.Errorf("the directory was touched: %v", entries)
+			}
+		})
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	_, err := New(Config{EnabledSchedulers: []string{"nope"}, EncryptKey: "?", Join: []string{"provider=aws"}})
+	for _, want := range []string{"data_dir", "nope", "encrypt", "provider"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word about %s in %v", want, err)
+		}
+	}
+}
+
+func TestJoinAddr(t *testing.T) {
+	for in, want := range map[string]string{
+		"10.0.0.1": "10.0.0.1:4647", "10.0.0.1:4648": "10.0.0.1:4647", "host:5000": "host:5000", "::1": "", "[::1]": "[::1]:4647",
+	} {
+		got, err := joinAddr(in)
+		if got != want {
+			t.Errorf("%s: got %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
