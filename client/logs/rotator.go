@@ -13,7 +13,7 @@ import (
 // Rotator writes one kind of output of one task into its rotated files. It carries on in the newest file it finds. It
 // is not safe for concurrent use.
 type Rotator struct {
-	dir      int // fd of the log directory
+	dir      string
 	base     string
 	maxFiles int
 	maxBytes int64
@@ -37,11 +37,7 @@ func NewRotator(fifo string, maxFiles int, maxBytes int64) (*Rotator, error) {
 	if maxBytes <= 0 {
 		maxBytes = DefaultMaxBytes
 	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open log directory %s: %w", dir, err)
-	}
-	r := &Rotator{dir: fd, base: base, maxFiles: maxFiles, maxBytes: maxBytes, file: -1}
+	r := &Rotator{dir: dir, base: base, maxFiles: maxFiles, maxBytes: maxBytes, file: -1}
 	indexes, err := r.existing()
 	if err == nil {
 		if len(indexes) > 0 {
@@ -61,13 +57,23 @@ func NewRotator(fifo string, maxFiles int, maxBytes int64) (*Rotator, error) {
 
 func (r *Rotator) name(index int) string { return r.base + "." + strconv.Itoa(index) }
 
+// openDir opens the log directory, and not what a link in its place leads to. It is not kept open: that would be one
+// more file for each output of each task.
+func (r *Rotator) openDir() (int, error) {
+	fd, err := unix.Open(r.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open log directory %s: %w", r.dir, err)
+	}
+	return fd, nil
+}
+
 // existing lists the numbers of the files there are, in order.
 func (r *Rotator) existing() ([]int, error) {
-	fd, err := unix.Openat(r.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := r.openDir()
 	if err != nil {
-		return nil, fmt.Errorf("open log directory: %w", err)
+		return nil, err
 	}
-	d := os.NewFile(uintptr(fd), "logs")
+	d := os.NewFile(uintptr(fd), r.dir)
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
@@ -86,8 +92,13 @@ func (r *Rotator) existing() ([]int, error) {
 // open opens the file of the current number, at its end. Something that is no plain file there (a task may have put
 // it) is passed over by taking the next number.
 func (r *Rotator) open() error {
+	dir, err := r.openDir()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
 	for tries := 0; ; tries++ {
-		fd, err := unix.Openat(r.dir, r.name(r.index), unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
+		fd, err := unix.Openat(dir, r.name(r.index), unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
 		if err == nil {
 			var st unix.Stat_t
 			if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 1 {
@@ -110,11 +121,19 @@ func (r *Rotator) open() error {
 
 // prune deletes what is older than the newest maxFiles.
 func (r *Rotator) prune(indexes []int) error {
+	if len(indexes) == 0 || indexes[0] > r.index-r.maxFiles || r.index < r.maxFiles {
+		return nil
+	}
+	dir, err := r.openDir()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
 	for _, n := range indexes {
 		if n > r.index-r.maxFiles {
 			break
 		}
-		if err := unix.Unlinkat(r.dir, r.name(n), 0); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EISDIR) {
+		if err := unix.Unlinkat(dir, r.name(n), 0); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EISDIR) {
 			return fmt.Errorf("delete log file %s: %w", r.name(n), err)
 		}
 	}
@@ -233,7 +252,7 @@ func (r *Rotator) Close() error {
 	}
 	r.closed = true
 	if r.file >= 0 {
-		unix.Close(r.file)
+		return unix.Close(r.file)
 	}
-	return unix.Close(r.dir)
+	return nil
 }
