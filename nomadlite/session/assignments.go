@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ type Assignments struct {
 	// verify makes sure that this server's state is the newest before a complete set is sent, since a node stops what
 	// is not in it.
 	verify func(context.Context) error
+
+	encoder encoder
 
 	mu       sync.Mutex
 	polls    map[string]*poll // by node
@@ -145,7 +148,7 @@ func (a *Assignments) finish(p *poll) {
 	res, err := a.answer(context.Background(), &p.req)
 	if err == nil {
 		var body []byte
-		if body, err = codec.Marshal(res); err == nil {
+		if body, err = a.encoder.encode(res); err == nil {
 			p.parked.Header().Set("Content-Type", codec.ContentType)
 			err = p.parked.Finish(http.StatusOK, body)
 		}
@@ -210,7 +213,13 @@ func (a *Assignments) serve(ctx context.Context, w http.ResponseWriter, req stru
 	if err != nil {
 		return err
 	}
-	return writeCBOR(w, res)
+	body, err := a.encoder.encode(res)
+	if err != nil {
+		return fmt.Errorf("encode assignments: %w", err)
+	}
+	w.Header().Set("Content-Type", codec.ContentType)
+	_, _ = w.Write(body) // a sender that has gone needs no answer
+	return nil
 }
 
 // park puts a request on the table in place of the node's earlier one. The lock is held, so that no change comes
