@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 type agent struct {
-	t       *testing.T
+	t       testing.TB
 	cfg     Config
 	servers *fakeServers
 	client  *Client
@@ -35,7 +35,7 @@ type agent struct {
 	done    chan error
 }
 
-func newAgent(t *testing.T) *agent {
+func newAgent(t testing.TB) *agent {
 	t.Helper()
 	a := &agent{t: t, servers: newFakeServers(t), cfg: Config{
 		DataDir: t.TempDir(), NetworkInterface: "lo", NoCgroups: true,

@@ -13,7 +13,7 @@ import (
 
 // fakeServers is the servers' side of the node protocol in memory, behind the interface which the loops use.
 type fakeServers struct {
-	t *testing.T
+	t testing.TB
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and renewed at each change
@@ -36,7 +36,7 @@ type fakeServers struct {
 
 var _ conn = (*fakeServers)(nil)
 
-func newFakeServers(t *testing.T) *fakeServers {
+func newFakeServers(t testing.TB) *fakeServers {
 	return &fakeServers{
 		t: t, changed: make(chan struct{}), index: 10, epoch: "e1",
 		assigned: map[string]*structs.Allocation{}, jobs: map[string]*structs.Job{}, removed: map[string]uint64{},
@@ -151,11 +151,18 @@ func (s *fakeServers) UpdateAllocs(_ context.Context, observations []*structs.Al
 func (s *fakeServers) assign(id string, job *structs.Job, change func(*structs.Allocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.assignLocked(id, job, change)
+	s.bump()
+}
+
+func (s *fakeServers) assignLocked(id string, job *structs.Job, change func(*structs.Allocation)) {
 	s.index++
-	job.JobModifyIndex = s.index
+	if job.JobModifyIndex == 0 {
+		job.JobModifyIndex = s.index
+	}
 	s.jobs[*job.ID] = job
 	a := &structs.Allocation{
-		ID: id, Namespace: "default", JobID: *job.ID, JobModifyIndex: s.index, TaskGroup: *job.TaskGroups[0].Name,
+		ID: id, Namespace: "default", JobID: *job.ID, JobModifyIndex: job.JobModifyIndex, TaskGroup: *job.TaskGroups[0].Name,
 		Name: structs.AllocName(*job.ID, *job.TaskGroups[0].Name, 0), DesiredStatus: "run", CreateIndex: s.index,
 		AllocModifyIndex: s.index, AllocatedResources: &structs.AllocatedResources{},
 	}
@@ -163,18 +170,21 @@ func (s *fakeServers) assign(id string, job *structs.Job, change func(*structs.A
 		change(a)
 	}
 	s.assigned[id] = a
-	s.bump()
 }
 
 func (s *fakeServers) change(id string, f func(*structs.Allocation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.changeLocked(id, f)
+	s.bump()
+}
+
+func (s *fakeServers) changeLocked(id string, f func(*structs.Allocation)) {
 	s.index++
 	a := *s.assigned[id]
 	f(&a)
 	a.AllocModifyIndex = s.index
 	s.assigned[id] = &a
-	s.bump()
 }
 
 func (s *fakeServers) stop(id string) {
