@@ -25,6 +25,7 @@ type snapshotHeader struct {
 	Magic   string
 	Format  int
 	Index   uint64
+	Epoch   string
 	Version string // of the program that wrote it
 }
 
@@ -37,7 +38,7 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	v := s.at()
 	buf := bufio.NewWriterSize(w, 256<<10)
 	enc := codec.NewEncoder(buf)
-	if err := enc.Encode(snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Version: structs.Version}); err != nil {
+	if err := enc.Encode(snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Epoch: v.epoch, Version: structs.Version}); err != nil {
 		return fmt.Errorf("write snapshot header: %w", err)
 	}
 	var count uint64
@@ -79,7 +80,7 @@ func (s *Store) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	epoch := old.epoch
+	epoch := header.Epoch
 	if was := old.head.Load(); was.index > 0 {
 		epoch = nextEpoch(was, header.Index)
 	}

@@ -150,7 +150,10 @@ func TestRestoreAtRunTimeWakesEveryone(t *testing.T) {
 	if w.store.Epoch() == epoch {
 		t.Error("the epoch is the same")
 	}
-	if old.Alloc(nil, "a1") == nil {
+	if other := w.restored(); other.Epoch() != w.store.Epoch() {
+		t.Errorf("after a restart the epoch is %s, was %s", other.Epoch(), w.store.Epoch())
+	}
+	if old.Alloc(nil, "a1") == nil || old.Epoch() != epoch {
 		t.Error("an old snapshot lost its rows")
 	}
 	late := memdb.NewWatchSet()

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -88,9 +89,6 @@ func (s *Store) Snapshot() *Snapshot {
 	return &Snapshot{Reader: Reader{at: func() *view { return v }}}
 }
 
-// Epoch names the line of history which indexes belong to; it changes when a snapshot is restored at run time.
-func (s *Store) Epoch() string { return s.head().epoch }
-
 // AbandonCh is closed when a restored snapshot takes the place of the present state. Reads that are given a watch
 // set add it by themselves.
 func (s *Store) AbandonCh() <-chan struct{} { return s.head().abandon }
@@ -150,10 +148,12 @@ func (s *Store) wakeWaiters() {
 	s.waitMu.Unlock()
 }
 
-// nextEpoch is the epoch after a restore at run time. Two histories must not share one, so the indexes at which
-// they part are in it.
+// nextEpoch is the epoch after a restore at run time: a digest of the old one and of the indexes at which the two
+// histories part, so that no two histories share one.
 func nextEpoch(old *view, restored uint64) string {
-	return old.epoch + "." + strconv.FormatUint(old.index, 10) + "-" + strconv.FormatUint(restored, 10)
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d %d", old.epoch, old.index, restored)
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 type stats struct {
@@ -184,6 +184,10 @@ type Snapshot struct{ Reader }
 // Reader has the reads which Store and Snapshot share. What it gives is immutable. A watch set may be nil; it hears
 // of changes to what was asked for. Reads do not fail.
 type Reader struct{ at func() *view }
+
+// Epoch names the line of history which indexes belong to; it changes when a snapshot is restored at run time, and
+// goes into snapshots, so that a restart keeps it.
+func (r Reader) Epoch() string { return r.at().epoch }
 
 // Index is the raft index of the last command in the state.
 func (r Reader) Index() uint64 { return r.at().index }
