@@ -28,7 +28,7 @@ var testKey = []byte("0123456789abcdef")
 
 // cluster is several ports over one store, with a leader that the test names.
 type cluster struct {
-	t     *testing.T
+	t     testing.TB
 	store *state.Store // of the leader, and of all that do not lag
 	log   *localLog
 	mu    sync.Mutex
@@ -137,7 +137,7 @@ func (b *fakeBeats) Beat(nodeID string, fresh bool) (time.Duration, error) {
 	return 10 * time.Second, nil
 }
 
-func newCluster(t *testing.T, n int, extra ...route.Route) *cluster {
+func newCluster(t testing.TB, n int, extra ...route.Route) *cluster {
 	t.Helper()
 	store := state.New(state.Config{})
 	c := &cluster{t: t, store: store, log: &localLog{fsm: fsm.New(store, nil), index: 10}, moved: make(chan struct{})}
@@ -250,12 +250,12 @@ func (m *member) Peers() []string {
 // node is a node's end of a session.
 type node struct {
 	*wire.Session
-	t          *testing.T
+	t          testing.TB
 	id, secret string
 	served     chan struct{}
 }
 
-func dialNode(t *testing.T, m *member, id, secret string, h http.Handler) (*node, error) {
+func dialNode(t testing.TB, m *member, id, secret string, h http.Handler) (*node, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", m.cfg.Listener.Addr().String())
 	if err != nil {
@@ -281,7 +281,7 @@ func (n *node) leave() {
 }
 
 // connect opens a session and registers.
-func connect(t *testing.T, m *member, id string, h http.Handler) *node {
+func connect(t testing.TB, m *member, id string, h http.Handler) *node {
 	t.Helper()
 	n, err := dialNode(t, m, id, "secret-"+id, h)
 	if err != nil {
@@ -325,7 +325,7 @@ func (n *node) try(ctx context.Context, what string, in, out any) (int, error) {
 
 // eventually waits for what the other end of a connection, or a goroutine of the product, does in its own time and
 // tells nobody.
-func eventually(t *testing.T, what string, cond func() bool) {
+func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()

@@ -79,7 +79,7 @@ func (h *held) digest() uint64 {
 	})
 }
 
-func (h *held) apply(t *testing.T, res *structs.AssignmentsResponse) {
+func (h *held) apply(t testing.TB, res *structs.AssignmentsResponse) {
 	t.Helper()
 	if res.Complete || h.ids == nil {
 		h.ids = map[string]bool{}
