@@ -41,14 +41,18 @@ func fsPath(call, allocID string) string {
 }
 
 // List gives the entries of a directory in the allocation's directory.
-func (a *AllocFS) List(ctx context.Context, allocID, path string, q *QueryOptions) ([]*structs.AllocFileInfo, *QueryMeta, error) {
+func (a *AllocFS) List(ctx context.Context, allocID, path string, q *QueryOptions) (
+	[]*structs.AllocFileInfo, *QueryMeta, error,
+) {
 	var out []*structs.AllocFileInfo
 	meta, err := a.client.get(ctx, fsPath("ls", allocID), q.with("path", path), &out)
 	return out, meta, err
 }
 
 // Stat gives one file's or directory's facts.
-func (a *AllocFS) Stat(ctx context.Context, allocID, path string, q *QueryOptions) (*structs.AllocFileInfo, *QueryMeta, error) {
+func (a *AllocFS) Stat(ctx context.Context, allocID, path string, q *QueryOptions) (
+	*structs.AllocFileInfo, *QueryMeta, error,
+) {
 	var out structs.AllocFileInfo
 	meta, err := a.client.get(ctx, fsPath("stat", allocID), q.with("path", path), &out)
 	if err != nil {
@@ -63,13 +67,17 @@ func (a *AllocFS) Cat(ctx context.Context, allocID, path string, q *QueryOptions
 }
 
 // ReadAt opens up to limit bytes of a file from offset on. The caller closes it.
-func (a *AllocFS) ReadAt(ctx context.Context, allocID, path string, offset, limit int64, q *QueryOptions) (io.ReadCloser, error) {
+func (a *AllocFS) ReadAt(ctx context.Context, allocID, path string, offset, limit int64, q *QueryOptions) (
+	io.ReadCloser, error,
+) {
 	q = q.with("path", path).with("offset", strconv.FormatInt(offset, 10)).with("limit", strconv.FormatInt(limit, 10))
 	return a.open(ctx, fsPath("readat", allocID), q)
 }
 
 // Stream reads a file from an offset on and, with follow, what is appended to it, until ctx ends. The caller closes it.
-func (a *AllocFS) Stream(ctx context.Context, allocID, path, origin string, offset int64, follow bool, q *QueryOptions) (*Frames, error) {
+func (a *AllocFS) Stream(ctx context.Context, allocID, path, origin string, offset int64, follow bool, q *QueryOptions) (
+	*Frames, error,
+) {
 	if origin == "" {
 		origin = OriginStart
 	}

@@ -48,7 +48,9 @@ func (a *Allocations) Info(ctx context.Context, id string, q *QueryOptions) (*st
 }
 
 // Stop stops an allocation; the evaluation replaces it. A nil opts means none.
-func (a *Allocations) Stop(ctx context.Context, id string, opts *StopOptions, w *WriteOptions) (*structs.AllocStopResponse, *WriteMeta, error) {
+func (a *Allocations) Stop(ctx context.Context, id string, opts *StopOptions, w *WriteOptions) (
+	*structs.AllocStopResponse, *WriteMeta, error,
+) {
 	params := map[string]string{}
 	if opts != nil {
 		setTrue(params, "no_shutdown_delay", opts.NoShutdownDelay)

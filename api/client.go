@@ -90,7 +90,9 @@ func (c *Client) Do(ctx context.Context, method, path string, params url.Values,
 	return resp, nil
 }
 
-func (c *Client) newRequest(ctx context.Context, method, path string, params url.Values, body any) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, method, path string, params url.Values, body any) (
+	*http.Request, error,
+) {
 	target := *c.base
 	rel, err := url.Parse(path)
 	if err != nil {

@@ -31,7 +31,9 @@ func (d *Deployments) Info(ctx context.Context, id string, q *QueryOptions) (*st
 }
 
 // Allocations gives the stubs of a deployment's allocations.
-func (d *Deployments) Allocations(ctx context.Context, id string, q *QueryOptions) ([]*structs.AllocationListStub, *QueryMeta, error) {
+func (d *Deployments) Allocations(ctx context.Context, id string, q *QueryOptions) (
+	[]*structs.AllocationListStub, *QueryMeta, error,
+) {
 	var out []*structs.AllocationListStub
 	meta, err := d.client.get(ctx, "/v1/deployment/allocations/"+url.PathEscape(id), q, &out)
 	return out, meta, err

@@ -39,14 +39,18 @@ func (e *Evaluations) Info(ctx context.Context, id string, q *QueryOptions) (*st
 }
 
 // Allocations gives the stubs of the allocations which an evaluation placed.
-func (e *Evaluations) Allocations(ctx context.Context, id string, q *QueryOptions) ([]*structs.AllocationListStub, *QueryMeta, error) {
+func (e *Evaluations) Allocations(ctx context.Context, id string, q *QueryOptions) (
+	[]*structs.AllocationListStub, *QueryMeta, error,
+) {
 	var out []*structs.AllocationListStub
 	meta, err := e.client.get(ctx, "/v1/evaluation/"+url.PathEscape(id)+"/allocations", q, &out)
 	return out, meta, err
 }
 
 // Delete removes evaluations by id or by filter; the evaluation broker must be paused. It gives how many it removed.
-func (e *Evaluations) Delete(ctx context.Context, req structs.EvalDeleteRequest, w *WriteOptions) (int, *WriteMeta, error) {
+func (e *Evaluations) Delete(ctx context.Context, req structs.EvalDeleteRequest, w *WriteOptions) (
+	int, *WriteMeta, error,
+) {
 	var out structs.EvalDeleteResponse
 	meta, err := e.client.write(ctx, http.MethodDelete, "/v1/evaluations", w, req, &out)
 	return out.Count, meta, err

@@ -66,7 +66,9 @@ func (j *Jobs) Parse(ctx context.Context, req *structs.JobsParseRequest) (*struc
 }
 
 // Validate tells a job's faults and warnings without storing it.
-func (j *Jobs) Validate(ctx context.Context, job *structs.Job, w *WriteOptions) (*structs.JobValidateResponse, *WriteMeta, error) {
+func (j *Jobs) Validate(ctx context.Context, job *structs.Job, w *WriteOptions) (
+	*structs.JobValidateResponse, *WriteMeta, error,
+) {
 	var out structs.JobValidateResponse
 	meta, err := j.client.write(ctx, http.MethodPut, "/v1/validate/job", w, structs.JobValidateRequest{Job: job}, &out)
 	if err != nil {
@@ -76,7 +78,9 @@ func (j *Jobs) Validate(ctx context.Context, job *structs.Job, w *WriteOptions) 
 }
 
 // Register stores a job and makes an evaluation for it. A nil opts means none.
-func (j *Jobs) Register(ctx context.Context, job *structs.Job, opts *RegisterOptions, w *WriteOptions) (*structs.JobRegisterResponse, *WriteMeta, error) {
+func (j *Jobs) Register(ctx context.Context, job *structs.Job, opts *RegisterOptions, w *WriteOptions) (
+	*structs.JobRegisterResponse, *WriteMeta, error,
+) {
 	req := structs.JobRegisterRequest{Job: job}
 	if opts != nil {
 		req.Submission = opts.Submission
@@ -96,7 +100,9 @@ func (j *Jobs) Register(ctx context.Context, job *structs.Job, opts *RegisterOpt
 }
 
 // Deregister stops a job. A nil opts means none.
-func (j *Jobs) Deregister(ctx context.Context, id string, opts *DeregisterOptions, w *WriteOptions) (*structs.JobDeregisterResponse, *WriteMeta, error) {
+func (j *Jobs) Deregister(ctx context.Context, id string, opts *DeregisterOptions, w *WriteOptions) (
+	*structs.JobDeregisterResponse, *WriteMeta, error,
+) {
 	params := map[string]string{}
 	if opts != nil {
 		setTrue(params, "purge", opts.Purge)
@@ -124,7 +130,9 @@ func setTrue(params map[string]string, key string, when bool) {
 }
 
 // Evaluate makes a new evaluation for a job.
-func (j *Jobs) Evaluate(ctx context.Context, id string, opts structs.EvalOptions, w *WriteOptions) (*structs.JobRegisterResponse, *WriteMeta, error) {
+func (j *Jobs) Evaluate(ctx context.Context, id string, opts structs.EvalOptions, w *WriteOptions) (
+	*structs.JobRegisterResponse, *WriteMeta, error,
+) {
 	var out structs.JobRegisterResponse
 	req := structs.JobEvaluateRequest{JobID: id, EvalOptions: opts}
 	meta, err := j.client.write(ctx, http.MethodPut, jobPath(id, "/evaluate"), w, req, &out)
@@ -135,7 +143,9 @@ func (j *Jobs) Evaluate(ctx context.Context, id string, opts structs.EvalOptions
 }
 
 // Allocations gives the stubs of a job's allocations; all includes those of an earlier job with the same id.
-func (j *Jobs) Allocations(ctx context.Context, id string, all bool, q *QueryOptions) ([]*structs.AllocationListStub, *QueryMeta, error) {
+func (j *Jobs) Allocations(ctx context.Context, id string, all bool, q *QueryOptions) (
+	[]*structs.AllocationListStub, *QueryMeta, error,
+) {
 	var out []*structs.AllocationListStub
 	meta, err := j.client.get(ctx, jobPath(id, "/allocations"), q.with("all", strconv.FormatBool(all)), &out)
 	return out, meta, err
@@ -159,7 +169,9 @@ func (j *Jobs) Summary(ctx context.Context, id string, q *QueryOptions) (*struct
 }
 
 // Versions gives a job's kept versions, newest first.
-func (j *Jobs) Versions(ctx context.Context, id string, q *QueryOptions) (*structs.JobVersionsResponse, *QueryMeta, error) {
+func (j *Jobs) Versions(ctx context.Context, id string, q *QueryOptions) (
+	*structs.JobVersionsResponse, *QueryMeta, error,
+) {
 	var out structs.JobVersionsResponse
 	meta, err := j.client.get(ctx, jobPath(id, "/versions"), q, &out)
 	if err != nil {
@@ -169,7 +181,9 @@ func (j *Jobs) Versions(ctx context.Context, id string, q *QueryOptions) (*struc
 }
 
 // Submission gives the source from which a version of a job was made.
-func (j *Jobs) Submission(ctx context.Context, id string, version uint64, q *QueryOptions) (*structs.JobSubmission, *QueryMeta, error) {
+func (j *Jobs) Submission(ctx context.Context, id string, version uint64, q *QueryOptions) (
+	*structs.JobSubmission, *QueryMeta, error,
+) {
 	var out structs.JobSubmission
 	meta, err := j.client.get(ctx, jobPath(id, "/submission"), q.with("version", strconv.FormatUint(version, 10)), &out)
 	if err != nil {
@@ -179,21 +193,27 @@ func (j *Jobs) Submission(ctx context.Context, id string, version uint64, q *Que
 }
 
 // Deployments gives a job's deployments; all includes those of an earlier job with the same id.
-func (j *Jobs) Deployments(ctx context.Context, id string, all bool, q *QueryOptions) ([]*structs.Deployment, *QueryMeta, error) {
+func (j *Jobs) Deployments(ctx context.Context, id string, all bool, q *QueryOptions) (
+	[]*structs.Deployment, *QueryMeta, error,
+) {
 	var out []*structs.Deployment
 	meta, err := j.client.get(ctx, jobPath(id, "/deployments"), q.with("all", strconv.FormatBool(all)), &out)
 	return out, meta, err
 }
 
 // LatestDeployment gives a job's newest deployment, nil when it has none.
-func (j *Jobs) LatestDeployment(ctx context.Context, id string, q *QueryOptions) (*structs.Deployment, *QueryMeta, error) {
+func (j *Jobs) LatestDeployment(ctx context.Context, id string, q *QueryOptions) (
+	*structs.Deployment, *QueryMeta, error,
+) {
 	var out *structs.Deployment
 	meta, err := j.client.get(ctx, jobPath(id, "/deployment"), q, &out)
 	return out, meta, err
 }
 
 // SetStable marks a version of a job stable or not.
-func (j *Jobs) SetStable(ctx context.Context, id string, version uint64, stable bool, w *WriteOptions) (*structs.JobStabilityResponse, *WriteMeta, error) {
+func (j *Jobs) SetStable(ctx context.Context, id string, version uint64, stable bool, w *WriteOptions) (
+	*structs.JobStabilityResponse, *WriteMeta, error,
+) {
 	var out structs.JobStabilityResponse
 	req := structs.JobStabilityRequest{JobID: id, JobVersion: version, Stable: stable}
 	meta, err := j.client.write(ctx, http.MethodPut, jobPath(id, "/stable"), w, req, &out)
@@ -204,7 +224,9 @@ func (j *Jobs) SetStable(ctx context.Context, id string, version uint64, stable 
 }
 
 // ScaleStatus gives the counts of a job's groups.
-func (j *Jobs) ScaleStatus(ctx context.Context, id string, q *QueryOptions) (*structs.JobScaleStatusResponse, *QueryMeta, error) {
+func (j *Jobs) ScaleStatus(ctx context.Context, id string, q *QueryOptions) (
+	*structs.JobScaleStatusResponse, *QueryMeta, error,
+) {
 	var out structs.JobScaleStatusResponse
 	meta, err := j.client.get(ctx, jobPath(id, "/scale"), q, &out)
 	if err != nil {
@@ -214,7 +236,9 @@ func (j *Jobs) ScaleStatus(ctx context.Context, id string, q *QueryOptions) (*st
 }
 
 // TagVersion names a version of a job, which is then kept.
-func (j *Jobs) TagVersion(ctx context.Context, id, name string, req structs.TagVersionRequest, w *WriteOptions) (*WriteMeta, error) {
+func (j *Jobs) TagVersion(ctx context.Context, id, name string, req structs.TagVersionRequest, w *WriteOptions) (
+	*WriteMeta, error,
+) {
 	return j.client.write(ctx, http.MethodPut, jobPath(id, "/versions/"+url.PathEscape(name)+"/tag"), w, req, nil)
 }
 

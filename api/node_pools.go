@@ -42,7 +42,9 @@ func (n *NodePools) Delete(ctx context.Context, name string, w *WriteOptions) (*
 }
 
 // Nodes gives the stubs of a pool's nodes.
-func (n *NodePools) Nodes(ctx context.Context, name string, q *QueryOptions) ([]*structs.NodeListStub, *QueryMeta, error) {
+func (n *NodePools) Nodes(ctx context.Context, name string, q *QueryOptions) (
+	[]*structs.NodeListStub, *QueryMeta, error,
+) {
 	var out []*structs.NodeListStub
 	meta, err := n.client.get(ctx, "/v1/node/pool/"+url.PathEscape(name)+"/nodes", q, &out)
 	return out, meta, err

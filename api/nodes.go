@@ -41,7 +41,9 @@ func (n *Nodes) Allocations(ctx context.Context, id string, q *QueryOptions) ([]
 }
 
 // Evaluate makes an evaluation for each job with allocations on a node.
-func (n *Nodes) Evaluate(ctx context.Context, id string, w *WriteOptions) (*structs.NodeDrainUpdateResponse, *WriteMeta, error) {
+func (n *Nodes) Evaluate(ctx context.Context, id string, w *WriteOptions) (
+	*structs.NodeDrainUpdateResponse, *WriteMeta, error,
+) {
 	var out structs.NodeDrainUpdateResponse
 	meta, err := n.client.write(ctx, http.MethodPut, nodePath(id, "/evaluate"), w, nil, &out)
 	if err != nil {
@@ -51,7 +53,9 @@ func (n *Nodes) Evaluate(ctx context.Context, id string, w *WriteOptions) (*stru
 }
 
 // SetEligibility lets the scheduler use a node, or keeps it from it.
-func (n *Nodes) SetEligibility(ctx context.Context, id string, eligible bool, w *WriteOptions) (*structs.NodeEligibilityUpdateResponse, *WriteMeta, error) {
+func (n *Nodes) SetEligibility(ctx context.Context, id string, eligible bool, w *WriteOptions) (
+	*structs.NodeEligibilityUpdateResponse, *WriteMeta, error,
+) {
 	req := structs.NodeUpdateEligibilityRequest{NodeID: id, Eligibility: structs.NodeIneligible}
 	if eligible {
 		req.Eligibility = structs.NodeEligible

@@ -41,7 +41,9 @@ func (o *Operator) RaftConfiguration(ctx context.Context, q *QueryOptions) (*Raf
 }
 
 // SchedulerConfiguration gives the scheduler's configuration.
-func (o *Operator) SchedulerConfiguration(ctx context.Context, q *QueryOptions) (*structs.SchedulerConfiguration, *QueryMeta, error) {
+func (o *Operator) SchedulerConfiguration(ctx context.Context, q *QueryOptions) (
+	*structs.SchedulerConfiguration, *QueryMeta, error,
+) {
 	var out structs.SchedulerConfigurationResponse
 	meta, err := o.client.get(ctx, "/v1/operator/scheduler/configuration", q, &out)
 	return out.SchedulerConfig, meta, err
@@ -49,7 +51,9 @@ func (o *Operator) SchedulerConfiguration(ctx context.Context, q *QueryOptions) 
 
 // SetSchedulerConfiguration stores the scheduler's configuration; with cas only if it is still at cfg.ModifyIndex,
 // and it says whether it did.
-func (o *Operator) SetSchedulerConfiguration(ctx context.Context, cfg *structs.SchedulerConfiguration, cas bool, w *WriteOptions) (bool, *WriteMeta, error) {
+func (o *Operator) SetSchedulerConfiguration(ctx context.Context, cfg *structs.SchedulerConfiguration, cas bool, w *WriteOptions) (
+	bool, *WriteMeta, error,
+) {
 	var out structs.SchedulerSetConfigurationResponse
 	if cas {
 		w = w.with(map[string]string{"cas": strconv.FormatUint(cfg.ModifyIndex, 10)})

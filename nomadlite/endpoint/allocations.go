@@ -68,7 +68,9 @@ func (b *Backend) listAllocations(w http.ResponseWriter, r *route.Request, q *qu
 func allocAge(a *structs.Allocation) age { return age{a.CreateIndex, a.ID} }
 
 // allocationList shows allocations as stubs, the oldest first.
-func allocationList(rows iter.Seq[*structs.Allocation], resources bool, keep func(*structs.Allocation) bool) list[*structs.Allocation] {
+func allocationList(
+	rows iter.Seq[*structs.Allocation], resources bool, keep func(*structs.Allocation) bool,
+) list[*structs.Allocation] {
 	return list[*structs.Allocation]{
 		rows:  byAge(rows, allocAge),
 		token: func(a *structs.Allocation) string { return allocAge(a).token() },
@@ -181,7 +183,8 @@ func hasPrefix(text, prefix string) bool { return prefix == "" || strings.HasPre
 func (q *query) checkIDPrefix() error {
 	for _, c := range q.prefix {
 		if !strings.ContainsRune("0123456789abcdefABCDEF-", c) {
-			return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter prefix: an id has only hexadecimal digits and dashes", q.prefix)
+			return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter prefix: an id has only hexadecimal digits and dashes",
+				q.prefix)
 		}
 	}
 	q.prefix = strings.ToLower(q.prefix)

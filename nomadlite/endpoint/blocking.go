@@ -62,14 +62,6 @@ func setIndex(w http.ResponseWriter, index uint64) {
 	w.Header().Set("X-Nomad-Index", strconv.FormatUint(index, 10))
 }
 
-// objectIndex is the index of a read about one object: the object's own, or that of its table while it isn't there.
-func objectIndex(found bool, own, table uint64) uint64 {
-	if found {
-		return own
-	}
-	return table
-}
-
 // unixNano is the time as commands carry it.
 func (b *Backend) unixNano() int64 { return b.now().UnixNano() }
 

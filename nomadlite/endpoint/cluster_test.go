@@ -108,6 +108,20 @@ func TestStatusAndAgent(t *testing.T) {
 	s.call("POST", "/v1/system/gc", nil).says(405, "Invalid method")
 }
 
+func TestSchedulingWorkers(t *testing.T) {
+	s := newServer(t, func(b *Backend) {
+		b.Workers = func() []WorkerInfo { return []WorkerInfo{{ID: "w-1", EnabledSchedulers: []string{"service", "_core"}}} }
+	})
+	if a := s.get("/v1/agent/schedulers/config").want(200, nil); a.body != `{"server_id":"id-1","num_schedulers":1,"enabled_schedulers":["service","_core"]}` {
+		t.Errorf("configuration is %s", a.body)
+	}
+	path := "/v1/agent/schedulers/config"
+	s.call("PUT", path, `{"num_schedulers":-1,"enabled_schedulers":["_core"]}`).says(400, "Invalid request")
+	s.call("PUT", path, `{"num_schedulers":1,"enabled_schedulers":["service"]}`).says(400, "Invalid request")
+	s.call("PUT", path, `{"num_schedulers":1,"enabled_schedulers":["_core","service"]}`).want(200, nil)
+	s.call("PUT", path, `{"num_schedulers":4,"enabled_schedulers":["_core","service"]}`).says(501, "not supported")
+}
+
 func TestSchedulerConfiguration(t *testing.T) {
 	s := newServer(t)
 	var got structs.SchedulerConfigurationResponse

@@ -194,7 +194,8 @@ func deletable(snap *state.Snapshot, id string) error {
 	}
 	for _, alloc := range snap.AllocsByEval(nil, id) {
 		if !alloc.TerminalStatus() {
-			return structs.Errorf(structs.CodeInvalid, "evaluation %s cannot be deleted: its allocation %s is %s", id, alloc.ID, alloc.ClientStatus)
+			return structs.Errorf(structs.CodeInvalid, "evaluation %s cannot be deleted: its allocation %s is %s",
+				id, alloc.ID, alloc.ClientStatus)
 		}
 	}
 	return nil

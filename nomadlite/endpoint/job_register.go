@@ -51,7 +51,8 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 	}
 	warnings := append(job.Warnings(), futureWarnings(job)...)
 	if size := sourceSize(req.Submission); size > b.maxSourceSize() {
-		warnings = append(warnings, fmt.Sprintf("job source size of %d bytes exceeds the maximum of %d bytes: it was not kept", size, b.maxSourceSize()))
+		warnings = append(warnings, fmt.Sprintf("job source size of %d bytes exceeds the maximum of %d bytes: it was not kept",
+			size, b.maxSourceSize()))
 		req.Submission = nil
 	}
 	now := b.unixNano()
@@ -215,7 +216,8 @@ func jobEval(job *structs.Job, trigger string, now int64) *structs.Evaluation {
 
 func checkEvalPriority(name string, priority int) error {
 	if priority < 0 || priority > structs.JobMaxPriority {
-		return structs.Errorf(structs.CodeInvalid, "%s must be between %d and %d, not %d", name, structs.JobMinPriority, structs.JobMaxPriority, priority)
+		return structs.Errorf(structs.CodeInvalid, "%s must be between %d and %d, not %d",
+			name, structs.JobMinPriority, structs.JobMaxPriority, priority)
 	}
 	return nil
 }
@@ -273,7 +275,8 @@ func (b *Backend) validateJob(w http.ResponseWriter, r *route.Request, q *query)
 	if err := b.prepareJob(req.Job, q); err != nil {
 		return err
 	}
-	out := structs.JobValidateResponse{DriverConfigValidated: true, Warnings: warningText(append(req.Job.Warnings(), futureWarnings(req.Job)...))}
+	warnings := append(req.Job.Warnings(), futureWarnings(req.Job)...)
+	out := structs.JobValidateResponse{DriverConfigValidated: true, Warnings: warningText(warnings)}
 	faults := b.jobFaults(req.Job)
 	for _, fault := range faults {
 		out.ValidationErrors = append(out.ValidationErrors, fault.Error())

@@ -167,7 +167,8 @@ func withoutErrors[T any](rows iter.Seq[T]) iter.Seq2[T, error] {
 }
 
 func filterError(err error) error {
-	return structs.Errorf(structs.CodeInvalid, "failed to create result paginator: failed to read filter expression: %w", err)
+	return structs.Errorf(structs.CodeInvalid, "failed to create result paginator: failed to read filter expression: %w",
+		err)
 }
 
 // age is what lists are ordered by when nothing else is asked for: the index at which a row was made, then its id.

@@ -96,13 +96,15 @@ func (b *Backend) readMetrics(w http.ResponseWriter, _ *route.Request, q *query)
 		_, _ = w.Write(prometheusText(gauges))
 		return nil
 	default:
-		return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter format: expected \"prometheus\" or none", format)
+		return structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter format: expected \"prometheus\" or none",
+			format)
 	}
 	uptime := time.Since(b.started)
 	b.meter.mu.Lock()
 	write := b.meter.write
 	b.meter.mu.Unlock()
-	count := sample{Count: write.Count, Sum: float64(write.Count), Min: min(1, float64(write.Count)), Max: min(1, float64(write.Count)), SumSq: float64(write.Count)}
+	n := float64(write.Count)
+	count := sample{Count: write.Count, Sum: n, SumSq: n, Min: min(1, n), Max: min(1, n)}
 	return answer(w, q, struct {
 		Timestamp string
 		Gauges    []gauge
@@ -114,7 +116,10 @@ func (b *Backend) readMetrics(w http.ResponseWriter, _ *route.Request, q *query)
 		Gauges:    gauges,
 		Points:    []struct{}{},
 		Counters:  []sampled{sampledOf("nomad.raft.apply", count, uptime)},
-		Samples:   []sampled{sampledOf("nomad.raft.commitTime", write, uptime), sampledOf("nomad.runtime.gc_pause_ns", gcPauses(), uptime)},
+		Samples: []sampled{
+			sampledOf("nomad.raft.commitTime", write, uptime),
+			sampledOf("nomad.runtime.gc_pause_ns", gcPauses(), uptime),
+		},
 	})
 }
 

@@ -78,7 +78,8 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 		return err
 	}
 	if req.Eligibility != structs.NodeEligible && req.Eligibility != structs.NodeIneligible {
-		return structs.Errorf(structs.CodeInvalid, "invalid scheduling eligibility %q: expected %q or %q", req.Eligibility, structs.NodeEligible, structs.NodeIneligible)
+		return structs.Errorf(structs.CodeInvalid, "invalid scheduling eligibility %q: expected %q or %q",
+			req.Eligibility, structs.NodeEligible, structs.NodeIneligible)
 	}
 	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
 		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
@@ -88,7 +89,8 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 		return err
 	}
 	if node.DrainStrategy != nil && req.Eligibility == structs.NodeEligible {
-		return structs.Errorf(structs.CodeInvalid, "can not set node's scheduling eligibility to eligible while it is draining")
+		return structs.Errorf(structs.CodeInvalid,
+			"can not set node's scheduling eligibility to eligible while it is draining")
 	}
 	if node.SchedulingEligibility == req.Eligibility {
 		return answerWrite(w, q, snap.Index(), structs.NodeEligibilityUpdateResponse{NodeModifyIndex: node.ModifyIndex})

@@ -124,7 +124,8 @@ func (b *Backend) writeSchedulerConfiguration(w http.ResponseWriter, r *route.Re
 
 func checkAlgorithm(name string) error {
 	if name != "binpack" && name != "spread" {
-		return structs.Errorf(structs.CodeInvalid, "invalid scheduler algorithm %q: expected \"binpack\" or \"spread\"", name)
+		return structs.Errorf(structs.CodeInvalid, "invalid scheduler algorithm %q: expected \"binpack\" or \"spread\"",
+			name)
 	}
 	return nil
 }

@@ -9,20 +9,25 @@ import (
 )
 
 // Our own client and the handlers mean the same paths, parameters and shapes.
-func TestOwnClient(t *testing.T) {
-	s := newServer(t)
-	ctx := t.Context()
+func ownClient(t *testing.T, s *server) (*api.Client, func(what string, ok bool, err error)) {
+	t.Helper()
 	client, err := api.NewClient(api.Config{Address: s.url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	check := func(what string, ok bool, err error) {
+	return client, func(what string, ok bool, err error) {
 		t.Helper()
 		if err != nil || !ok {
 			t.Errorf("%s: %t, %v", what, ok, err)
 		}
 	}
+}
+
+func TestOwnClientJobs(t *testing.T) {
+	s := newServer(t)
+	ctx := t.Context()
+	client, check := ownClient(t, s)
 	node := s.addNode()
 
 	registered, wrote, err := client.Jobs().Register(ctx, job("web"), &api.RegisterOptions{EvalPriority: 80,
@@ -31,7 +36,7 @@ func TestOwnClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("register", registered.EvalID != "" && wrote.LastIndex == registered.JobModifyIndex, nil)
-	alloc := s.place("web", registered.EvalID, node)
+	s.place("web", registered.EvalID, node)
 
 	jobs, meta, err := client.Jobs().List(ctx, nil)
 	check("jobs", len(jobs) == 1 && meta.LastIndex > 0 && meta.KnownLeader, err)
@@ -58,6 +63,20 @@ func TestOwnClient(t *testing.T) {
 	again, _, err := client.Jobs().Evaluate(ctx, "web", structs.EvalOptions{ForceReschedule: true}, nil)
 	check("evaluate", again.EvalID != "", err)
 
+	down, _, err := client.Jobs().Deregister(ctx, "web", &api.DeregisterOptions{Purge: true, NoShutdownDelay: true}, nil)
+	check("deregister", down.EvalID != "", err)
+	_, _, err = client.Jobs().Info(ctx, "web", nil)
+	check("not found", api.IsNotFound(err) && api.Text(err) == "job not found", nil)
+}
+
+func TestOwnClientAllocationsAndNodes(t *testing.T) {
+	s := newServer(t)
+	ctx := t.Context()
+	client, check := ownClient(t, s)
+	node := s.addNode()
+	registered := s.register(job("web"))
+	alloc := s.place("web", registered.EvalID, node)
+
 	for name, list := range map[string]func() ([]*structs.AllocationListStub, *api.QueryMeta, error){
 		"allocations": func() ([]*structs.AllocationListStub, *api.QueryMeta, error) {
 			return client.Allocations().List(ctx, nil)
@@ -75,11 +94,11 @@ func TestOwnClient(t *testing.T) {
 	whole, _, err := client.Allocations().Info(ctx, alloc.ID, nil)
 	check("allocation", whole.Job != nil && structs.Val(whole.Job.ID) == "web", err)
 	evals, _, err := client.Evaluations().List(ctx, &api.QueryOptions{Filter: `JobID == "web"`})
-	check("evaluations", len(evals) == 2, err)
+	check("evaluations", len(evals) == 1, err)
 	eval, _, err := client.Evaluations().Info(ctx, registered.EvalID, nil)
-	check("evaluation", eval.Priority == 80 && eval.RelatedEvals != nil, err)
+	check("evaluation", eval.Priority == 50 && eval.RelatedEvals != nil, err)
 	count, _, err := client.Evaluations().Count(ctx, nil)
-	check("count", count == 2, err)
+	check("count", count == 1, err)
 
 	nodes, _, err := client.Nodes().List(ctx, &api.QueryOptions{Params: map[string]string{"resources": "true"}})
 	check("nodes", len(nodes) == 1 && nodes[0].NodeResources != nil, err)
@@ -94,14 +113,14 @@ func TestOwnClient(t *testing.T) {
 
 	stopped, _, err := client.Allocations().Stop(ctx, alloc.ID, &api.StopOptions{NoShutdownDelay: true, KillTimeout: structs.Ptr(time.Second)}, nil)
 	check("stop", stopped.EvalID != "" && s.backend.Store.Alloc(nil, alloc.ID).DesiredTransition.ShouldMigrate(), err)
-	down, _, err := client.Jobs().Deregister(ctx, "web", &api.DeregisterOptions{Purge: true, NoShutdownDelay: true}, nil)
-	check("deregister", down.EvalID != "", err)
 	_, _, err = client.Nodes().Purge(ctx, node.ID, nil)
 	check("purge", s.backend.Store.Node(nil, node.ID) == nil, err)
-	_, _, err = client.Jobs().Info(ctx, "web", nil)
-	check("not found", api.IsNotFound(err) && api.Text(err) == "job not found", nil)
+}
 
-	_, err = client.Namespaces().Register(ctx, &structs.Namespace{Name: "team"}, nil)
+func TestOwnClientCluster(t *testing.T) {
+	ctx := t.Context()
+	client, check := ownClient(t, newServer(t))
+	_, err := client.Namespaces().Register(ctx, &structs.Namespace{Name: "team"}, nil)
 	check("register namespace", true, err)
 	namespaces, _, err := client.Namespaces().List(ctx, nil)
 	check("namespaces", len(namespaces) == 2, err)

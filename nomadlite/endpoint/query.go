@@ -80,7 +80,8 @@ func (b *Backend) checkRegion(region string) error {
 func parseWait(text string) (time.Duration, error) {
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
-		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter wait: expected a duration such as 10s", text)
+		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter wait: expected a duration such as 10s",
+			text)
 	}
 	if wait == 0 {
 		return defaultWait, nil
@@ -99,7 +100,8 @@ func (q *query) flag(name string) (bool, error) {
 	}
 	value, err := strconv.ParseBool(list[0])
 	if err != nil {
-		return false, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected true or false", list[0], name)
+		return false, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected true or false",
+			list[0], name)
 	}
 	return value, nil
 }
@@ -112,7 +114,8 @@ func (q *query) unsigned(name string) (uint64, error) {
 	}
 	value, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a number, 0 or more", text, name)
+		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a number, 0 or more",
+			text, name)
 	}
 	return value, nil
 }
@@ -125,7 +128,8 @@ func (q *query) count(name string) (int, error) {
 	}
 	value, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || value < 0 {
-		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a number, 0 or more", text, name)
+		return 0, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a number, 0 or more",
+			text, name)
 	}
 	return int(value), nil
 }
@@ -138,7 +142,8 @@ func (q *query) duration(name string) (*time.Duration, error) {
 	}
 	value, err := time.ParseDuration(text)
 	if err != nil || value < 0 {
-		return nil, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a duration such as 5s", text, name)
+		return nil, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a duration such as 5s",
+			text, name)
 	}
 	return &value, nil
 }
@@ -146,7 +151,8 @@ func (q *query) duration(name string) (*time.Duration, error) {
 // one gives the namespace of a read that is about one object, which "*" cannot name.
 func (q *query) one() (string, error) {
 	if q.namespace == structs.AllNamespaces {
-		return "", structs.Errorf(structs.CodeInvalid, "namespace %q cannot be used here: name one namespace", q.namespace)
+		return "", structs.Errorf(structs.CodeInvalid, "namespace %q cannot be used here: name one namespace",
+			q.namespace)
 	}
 	return q.namespace, nil
 }

@@ -54,7 +54,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"GET", "/v1/agent/monitor", "a stream of the agent's log"},
 	{"GET", "/v1/agent/monitor/export", "an export of the agent's log"},
 	{"GET", "/v1/agent/pprof/{profile}", "a profile by the API"},
-	{"PUT POST", "/v1/agent/schedulers/config", "changing the number of scheduling workers"},
 	{"GET", "/v1/agent/keyring/list", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/install", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/use", "the gossip keyring"},
@@ -129,7 +128,8 @@ func (b *Backend) knownObjects(r *route.Request, q *query) error {
 		return notFound("deployment")
 	}
 	if r.URL.Path == "/v1/operator/raft/peer" {
-		if id := q.values.Get("id"); id != "" && !slices.ContainsFunc(b.raftServers(), func(s raftServer) bool { return s.ID == id }) {
+		id := q.values.Get("id")
+		if id != "" && !slices.ContainsFunc(b.raftServers(), func(s raftServer) bool { return s.ID == id }) {
 			return structs.Errorf(structs.CodeNotFound, "id %q was not found in the Raft configuration", id)
 		}
 	}
