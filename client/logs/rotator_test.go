@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newRotator(t testing.TB, dir string, maxFiles int, maxBytes int64) *Rotator {
 	t.Helper()

@@ -217,6 +217,7 @@ func (c *Client) launch(ctx context.Context) (string, error) {
 	cmd := exec.Command(c.cfg.Command[0], append(slices.Clone(c.cfg.Command[1:]), o.args()...)...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	cmd.ExtraFiles = []*os.File{w}
+	cmd.Args[0] = "nomadlite"
 	cmd.Dir = "/"
 	// A session of its own: what the agent's terminal or service manager sends to the agent's group passes it by.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -273,6 +274,9 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 		if errors.Is(err, errLost) {
 			continue
 		}
+		if err != nil && ctx.Err() != nil {
+			return nil, errors.Join(err, c.undo(ctx, spec.TaskID))
+		}
 		if err != nil {
 			return nil, callError(err)
 		}
@@ -281,6 +285,19 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 		c.mu.Unlock()
 		return resp.Task, nil
 	}
+}
+
+// undoTimeout bounds how long a start that was given up waits for the end of what it may have started.
+const undoTimeout = 5 * time.Second
+
+// undo ends a task whose start nobody waits for any more.
+func (c *Client) undo(ctx context.Context, taskID string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	if err := c.Destroy(ctx, taskID, true); err != nil && !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("end task whose start was given up: %w", err)
+	}
+	return nil
 }
 
 // onTask calls the supervisor that has the task, wherever it is by now.

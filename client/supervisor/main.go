@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"time"
+	"unsafe"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -66,6 +67,10 @@ func run(o Options, logger hclog.Logger) error {
 		ready = os.NewFile(uintptr(o.ReadyFD), "ready")
 		defer ready.Close()
 	}
+	// What process tables show, where a start by /proc/self/exe would be called "exe".
+	name := [16]byte{}
+	copy(name[:15], "nomadlite-sup")
+	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0, 0, 0)
 	// The whole tree of a task comes to us when the parents in it die.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)

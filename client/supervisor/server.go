@@ -299,10 +299,15 @@ func (s *server) handle(c *agentConn, req *request) {
 	case opHello:
 		reply(response{Hello: &Hello{Version: ProtocolVersion, Name: s.name, PID: os.Getpid(), Cgroups: s.cgroups.usable()}}, nil)
 	case opStart:
-		s.starts <- struct{}{}
+		t, err := s.register(req.Start)
+		if err != nil {
+			reply(response{}, err)
+			return
+		}
 		s.work.Go(func() {
+			s.starts <- struct{}{}
 			defer func() { <-s.starts }()
-			info, err := s.startTask(req.Start)
+			info, err := s.startTask(t, req.Start)
 			reply(response{Task: info}, err)
 		})
 	case opStop:

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/nomadlite/nomadlite/client/logs"
@@ -28,7 +29,12 @@ func TestMain(m *testing.M) {
 			agentMain(os.Args[2], os.Args[3])
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // agentMain is an agent that starts a task and is then killed.
@@ -594,5 +600,31 @@ func TestProtocolGrows(t *testing.T) {
 	}
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Error("nonsense is not hung up on")
+	}
+}
+
+func TestGivenUpStartLeavesNothing(t *testing.T) {
+	n := newNode(t, Config{})
+	if err := n.Ensure(n.ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(n.ctx)
+		go cancel()
+		id := fmt.Sprint("t", i)
+		_, err := n.Start(ctx, n.spec(id, "exec sleep 1000"))
+		if err == nil {
+			err = n.Destroy(n.ctx, id, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if tasks, err := n.List(n.ctx); err != nil || len(tasks) > 0 {
+		t.Errorf("left behind: %v, %v", tasks, err)
 	}
 }

@@ -38,6 +38,7 @@ type task struct {
 	stop   *time.Timer // kills when it fires
 	killAt time.Time
 	asked  syscall.Signal // the last stop signal sent
+	onRun  []func()       // what was asked for before the process was there
 
 	waiters []waiter
 }
@@ -92,8 +93,9 @@ func (t *task) pids() []int {
 	return t.tree().pids()
 }
 
-// startTask starts a process and takes it under supervision.
-func (s *server) startTask(spec *StartSpec) (*TaskInfo, error) {
+// register notes a task that is about to be started. The reader of a connection does so itself, so that what the
+// agent asks about the task next finds it.
+func (s *server) register(spec *StartSpec) (*task, error) {
 	if spec == nil || spec.TaskID == "" || !filepath.IsAbs(spec.Path) || len(spec.Args) == 0 {
 		return nil, refuse(codeInvalid, "start task: id, absolute path and arguments are needed")
 	}
@@ -110,17 +112,19 @@ func (s *server) startTask(spec *StartSpec) (*TaskInfo, error) {
 		t.rec.Cgroup = s.cgroups.path(parent, recordName(s.base + "\x00" + spec.TaskID)[:32])
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closing {
-		s.mu.Unlock()
 		return nil, refuse(codeClosing, "start task: the supervisor ends")
 	}
 	if _, dup := s.tasks[spec.TaskID]; dup {
-		s.mu.Unlock()
 		return nil, refuse(codeExists, "start task: %s is there already", spec.TaskID)
 	}
 	s.tasks[spec.TaskID] = t
-	s.mu.Unlock()
+	return t, nil
+}
 
+// startTask makes the process of a registered task.
+func (s *server) startTask(t *task, spec *StartSpec) (*TaskInfo, error) {
 	if err := s.launch(t, spec); err != nil {
 		t.release()
 		os.Remove(t.path)
@@ -137,8 +141,13 @@ func (s *server) startTask(spec *StartSpec) (*TaskInfo, error) {
 	}
 	// No wait for the disk here, nor later: if the machine dies the task has died too, record or not.
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return t.info(), nil
+	info, asked := t.info(), t.onRun
+	t.onRun = nil
+	s.mu.Unlock()
+	for _, fn := range asked {
+		fn()
+	}
+	return info, nil
 }
 
 // release gives up what a task holds besides its processes.
@@ -221,15 +230,16 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 	if err != nil {
 		return err
 	}
-	t.start = startRecord{PID: pid, At: time.Now()}
+	start := startRecord{PID: pid, At: time.Now()}
 	if p, err := readProcess(pid); err == nil { // also when it has ended: nobody has waited for it
-		t.start.StartTick = p.startTick
+		start.StartTick = p.startTick
 	}
 	s.mu.Lock()
+	t.start = start
 	t.phase = phaseRunning
 	s.byPID[pid] = t
 	s.mu.Unlock()
-	if err := appendRecord(t.path, record{Started: &t.start}); err != nil {
+	if err := appendRecord(t.path, record{Started: &start}); err != nil {
 		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
 	}
 	return nil
@@ -317,6 +327,10 @@ func (s *server) finish(t *task, exit Exit) {
 func (s *server) stopTask(t *task, sig syscall.Signal, timeout time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.phase == phaseStarting {
+		t.onRun = append(t.onRun, func() { s.stopTask(t, sig, timeout) })
+		return nil
+	}
 	if t.phase != phaseRunning {
 		return nil
 	}
@@ -375,7 +389,13 @@ func (s *server) destroyTask(id string, force bool, then func(error)) {
 		then(refuse(codeRunning, "task %s still runs", id))
 	default:
 		t.waiters = append(t.waiters, waiter{fn: func(*task, error) { s.destroyTask(id, false, then) }})
+		starting := t.phase == phaseStarting
+		if starting {
+			t.onRun = append(t.onRun, func() { s.killTask(t) })
+		}
 		s.mu.Unlock()
-		s.killTask(t)
+		if !starting {
+			s.killTask(t)
+		}
 	}
 }

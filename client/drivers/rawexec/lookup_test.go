@@ -128,16 +128,16 @@ func TestUsage(t *testing.T) {
 	before := sample{at: at, procs: map[int]supervisor.ProcStats{1: {PID: 1, UserTicks: 100, SystemTicks: 10}, 2: {PID: 2, UserTicks: 500}}}
 	now := sample{at: at.Add(2 * time.Second), procs: map[int]supervisor.ProcStats{
 		1: {PID: 1, UserTicks: 200, SystemTicks: 30, RSS: 1000, Swap: 5}, 2: {PID: 2, UserTicks: 20, RSS: 24}, 3: {PID: 3, SystemTicks: 40}}}
-	u := usageBetween(before, now)
+	u := usageBetween(before, now, 2000)
 	r := u.ResourceUsage
 	// Process 2 is another one of the same number: it counts from nothing.
-	if r.MemoryStats.RSS != 1024 || r.MemoryStats.Swap != 5 || r.CpuStats.UserMode != 60 || r.CpuStats.SystemMode != 30 || r.CpuStats.Percent != 90 {
+	if r.MemoryStats.RSS != 1024 || r.MemoryStats.Swap != 5 || r.CpuStats.UserMode != 60 || r.CpuStats.SystemMode != 30 || r.CpuStats.Percent != 90 || r.CpuStats.TotalTicks != 1800 {
 		t.Errorf("got %+v %+v", r.MemoryStats, r.CpuStats)
 	}
 	if p := u.Pids["1"]; len(u.Pids) != 3 || p.CpuStats.UserMode != 50 || p.CpuStats.SystemMode != 10 || p.MemoryStats.RSS != 1000 {
 		t.Errorf("got %+v", u.Pids)
 	}
-	if u := usageBetween(now, now); u.ResourceUsage.CpuStats.Percent != 0 {
+	if u := usageBetween(now, now, 2000); u.ResourceUsage.CpuStats.Percent != 0 {
 		t.Errorf("no time passed: %+v", u.ResourceUsage.CpuStats)
 	}
 }

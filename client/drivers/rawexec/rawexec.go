@@ -28,7 +28,9 @@ type Config struct {
 	Disabled bool
 	// DeniedUIDs and DeniedGIDs are ranges of host ids no task may run as ("0,10-15").
 	DeniedUIDs, DeniedGIDs IDRanges
-	Logger                 hclog.Logger
+	// CoreMHz is what one core of the node counts as; it makes TotalTicks of CPU time. 0 leaves TotalTicks out.
+	CoreMHz float64
+	Logger  hclog.Logger
 }
 
 // Driver implements driver.Driver.

@@ -40,22 +40,23 @@ func (d *Driver) Stats(ctx context.Context, taskID string) (*structs.TaskResourc
 		}
 		before.at = info.StartedAt
 	}
-	return usageBetween(before, now), nil
+	return usageBetween(before, now, d.cfg.CoreMHz), nil
 }
 
 // usageBetween is pure: two samples in, figures out.
-func usageBetween(before, now sample) *structs.TaskResourceUsage {
-	total := newUsage()
+func usageBetween(before, now sample, coreMHz float64) *structs.TaskResourceUsage {
+	total := newUsage(coreMHz)
 	out := &structs.TaskResourceUsage{ResourceUsage: total, Timestamp: now.at.UnixNano(), Pids: map[string]*structs.ResourceUsage{}}
 	seconds := now.at.Sub(before.at).Seconds()
 	for pid, p := range now.procs {
-		u := newUsage()
+		u := newUsage(coreMHz)
 		u.MemoryStats.RSS, u.MemoryStats.Swap, u.MemoryStats.Usage = p.RSS, p.Swap, p.RSS
 		if seconds > 0 {
 			last := before.procs[pid]
 			u.CpuStats.UserMode = rate(p.UserTicks, last.UserTicks, seconds)
 			u.CpuStats.SystemMode = rate(p.SystemTicks, last.SystemTicks, seconds)
 			u.CpuStats.Percent = u.CpuStats.UserMode + u.CpuStats.SystemMode
+			u.CpuStats.TotalTicks = u.CpuStats.Percent / 100 * coreMHz
 		}
 		out.Pids[strconv.Itoa(pid)] = u
 		total.MemoryStats.RSS += p.RSS
@@ -64,14 +65,19 @@ func usageBetween(before, now sample) *structs.TaskResourceUsage {
 		total.CpuStats.UserMode += u.CpuStats.UserMode
 		total.CpuStats.SystemMode += u.CpuStats.SystemMode
 		total.CpuStats.Percent += u.CpuStats.Percent
+		total.CpuStats.TotalTicks += u.CpuStats.TotalTicks
 	}
 	return out
 }
 
-func newUsage() *structs.ResourceUsage {
+func newUsage(coreMHz float64) *structs.ResourceUsage {
+	cpu := []string{"System Mode", "User Mode", "Percent"}
+	if coreMHz > 0 {
+		cpu = append(cpu, "Total Ticks")
+	}
 	return &structs.ResourceUsage{
 		MemoryStats: &structs.MemoryStats{Measured: []string{"RSS", "Swap", "Usage"}},
-		CpuStats:    &structs.CpuStats{Measured: []string{"System Mode", "User Mode", "Percent"}},
+		CpuStats:    &structs.CpuStats{Measured: cpu},
 	}
 }
 
