@@ -15,10 +15,12 @@ const (
 	blockedConflicts  = "created due to placement conflicts"
 )
 
-// generic schedules service and batch jobs: a number of allocations, each on the node that suits it best.
+// generic schedules all types of jobs. Service and batch jobs are a number of allocations, each on the node that suits
+// it best; system and sysbatch jobs one on each node that is meant for it.
 type generic struct {
 	cfg      Config
-	batch    bool
+	batch    bool // its allocations end by themselves
+	system   bool
 	attempts int
 
 	// What follows belongs to one evaluation.
@@ -30,6 +32,8 @@ type generic struct {
 	failed   map[string]*structs.AllocationMetric
 	queued   map[string]int
 	feasible map[string]*feasible.Group
+	scope    *feasible.Scope // system jobs
+	waiting  map[string]bool // system jobs: the nodes that had no room
 }
 
 // Process decides one evaluation.
@@ -68,7 +72,11 @@ func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) 
 		}
 	}
 	s.planStops()
-	s.planPlacements()
+	if s.system {
+		s.planSystem()
+	} else {
+		s.planPlacements()
+	}
 	s.annotate()
 	if s.plan.IsEmpty() && !s.eval.AnnotatePlan {
 		return true, false, nil
@@ -112,7 +120,12 @@ func (s *generic) reconcile() *reconcile.Result {
 		template.TaskGroups = nil
 		in.Job = &template
 	}
-	result := reconcile.Run(in)
+	var result *reconcile.Result
+	if s.system {
+		result = s.reconcileSystem(in)
+	} else {
+		result = reconcile.Run(in)
+	}
 	if s.cfg.Logger.IsTrace() {
 		for _, d := range result.Decisions {
 			s.cfg.Logger.Trace("allocation classified", "eval_id", s.eval.ID, "alloc_id", d.Alloc.ID,
@@ -164,6 +177,12 @@ func (s *generic) annotate() {
 // blocked itself goes back among the blocked.
 func (s *generic) finish(ctx context.Context) error {
 	s.outcome()
+	if s.system {
+		if err := s.blockNodes(ctx); err != nil {
+			return err
+		}
+		return s.store(ctx, structs.EvalStatusComplete, "")
+	}
 	if len(s.failed) > 0 && s.eval.Status == structs.EvalStatusBlocked {
 		s.block(s.eval)
 		s.eval.StatusDescription = blockedPlacements
@@ -173,7 +192,7 @@ func (s *generic) finish(ctx context.Context) error {
 		return nil
 	}
 	if len(s.failed) > 0 {
-		if err := s.createBlocked(ctx, structs.EvalTriggerQueuedAllocs, blockedPlacements); err != nil {
+		if err := s.createBlocked(ctx, s.blockedEval(structs.EvalTriggerQueuedAllocs, blockedPlacements)); err != nil {
 			return err
 		}
 	}
@@ -192,7 +211,10 @@ func (s *generic) giveUp(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := s.createBlocked(ctx, structs.EvalTriggerMaxPlans, blockedConflicts); err != nil {
+	b := s.blockedEval(structs.EvalTriggerMaxPlans, blockedConflicts)
+	b.NodeID = s.eval.NodeID
+	b.EscapedComputedClass = true // it did not fail for want of room: any change may help
+	if err := s.createBlocked(ctx, b); err != nil {
 		return err
 	}
 	return s.store(ctx, structs.EvalStatusFailed, fmt.Sprintf("maximum attempts reached (%d)", s.attempts))
@@ -213,7 +235,8 @@ func (s *generic) outcome() {
 	}
 }
 
-func (s *generic) createBlocked(ctx context.Context, trigger, description string) error {
+// blockedEval is a new evaluation of what could not be placed.
+func (s *generic) blockedEval(trigger, description string) *structs.Evaluation {
 	b := &structs.Evaluation{
 		ID: s.cfg.NewID(), Namespace: s.eval.Namespace, Priority: s.eval.Priority, Type: s.eval.Type,
 		TriggeredBy: trigger, JobID: s.eval.JobID, JobModifyIndex: s.eval.JobModifyIndex,
@@ -223,9 +246,10 @@ func (s *generic) createBlocked(ctx context.Context, trigger, description string
 		CreateTime:    s.cfg.Now.UnixNano(), ModifyTime: s.cfg.Now.UnixNano(),
 	}
 	s.block(b)
-	if trigger == structs.EvalTriggerMaxPlans {
-		b.EscapedComputedClass = true // it did not fail for want of room: any change may help
-	}
+	return b
+}
+
+func (s *generic) createBlocked(ctx context.Context, b *structs.Evaluation) error {
 	if err := s.cfg.Planner.CreateEval(ctx, b); err != nil {
 		return fmt.Errorf("create blocked evaluation: %w", err)
 	}

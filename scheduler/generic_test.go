@@ -57,7 +57,7 @@ func TestPlaceStopBlock(t *testing.T) {
 
 func TestNewRefusesUnknownTypes(t *testing.T) {
 	for kind, code := range map[string]structs.Code{
-		"system": structs.CodeNotImplemented, "sysbatch": structs.CodeNotImplemented, "nonsense": structs.CodeInvalid,
+		"nonsense": structs.CodeInvalid, "": structs.CodeInvalid, "_core": structs.CodeInvalid,
 	} {
 		if _, err := scheduler.New(kind, scheduler.Config{}); structs.ErrorCode(err) != code {
 			t.Errorf("New(%q): %v", kind, err)

@@ -13,8 +13,7 @@ const (
 	batchAttempts   = 2
 )
 
-// New makes a scheduler for jobs of one type. The error is coded: a type that is not known is invalid, one that this
-// release does not schedule is not implemented.
+// New makes a scheduler for jobs of one type. The error of a type that is not known is coded as invalid.
 func New(kind string, cfg Config) (Scheduler, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -24,8 +23,10 @@ func New(kind string, cfg Config) (Scheduler, error) {
 		return &generic{cfg: cfg, attempts: serviceAttempts}, nil
 	case structs.JobTypeBatch:
 		return &generic{cfg: cfg, attempts: batchAttempts, batch: true}, nil
-	case structs.JobTypeSystem, structs.JobTypeSysBatch:
-		return nil, structs.Errorf(structs.CodeNotImplemented, "jobs of type %q are not scheduled by this version", kind)
+	case structs.JobTypeSystem:
+		return &generic{cfg: cfg, attempts: systemAttempts, system: true}, nil
+	case structs.JobTypeSysBatch:
+		return &generic{cfg: cfg, attempts: systemAttempts, system: true, batch: true}, nil
 	}
 	return nil, structs.Errorf(structs.CodeInvalid, "unknown type of job %q", kind)
 }

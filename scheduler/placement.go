@@ -125,6 +125,11 @@ func (s *generic) place(placer *rank.Placer, p *reconcile.Place) {
 		}
 		return
 	}
+	s.commit(p, placement)
+}
+
+// commit writes a placement into the plan.
+func (s *generic) commit(p *reconcile.Place, placement *rank.Placement) {
 	if p.StopPrevious != nil {
 		s.planStop(p.StopPrevious)
 	}

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ type machine struct {
 func TestClusterInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := schedtest.New()
-		m := &machine{c: c, p: &schedtest.Planner{Cluster: c}, kind: rapid.SampledFrom([]string{"service", "batch"}).Draw(t, "kind")}
+		m := &machine{c: c, p: &schedtest.Planner{Cluster: c}, kind: rapid.SampledFrom([]string{"service", "batch", "system", "sysbatch"}).Draw(t, "kind")}
 		m.addNode(t)
 		m.addNode(t)
 		m.register(t)
@@ -173,7 +172,11 @@ func (m *machine) evaluate(t *rapid.T) {
 	}
 	m.checkNames(t)
 	m.checkNodes(t)
-	m.checkCount(t, eval)
+	if m.system() {
+		m.checkEachNode(t, eval)
+	} else {
+		m.checkCount(t, eval)
+	}
 	if len(eval.FailedTGAllocs) > 0 {
 		return // what could not be placed may be, under another name or beside others, when it is asked again
 	}
@@ -218,7 +221,7 @@ func (m *machine) checkNames(t *rapid.T) {
 			continue
 		}
 		for _, b := range all[i+1:] {
-			if b.Name != a.Name || b.ClientTerminal() || b.Condition.Status == structs.ConditionUnknown {
+			if b.Name != a.Name || (m.system() && a.NodeID != b.NodeID) || b.ClientTerminal() || b.Condition.Status == structs.ConditionUnknown {
 				continue
 			}
 			if !a.ServerTerminal() && !b.ServerTerminal() {
@@ -274,6 +277,33 @@ func (m *machine) checkNodes(t *rapid.T) {
 	}
 }
 
+func (m *machine) system() bool { return m.kind == "system" || m.kind == "sysbatch" }
+
+// checkEachNode looks whether each node that is ready has what a system job wants there, but for those that had no room.
+func (m *machine) checkEachNode(t *rapid.T, eval *structs.Evaluation) {
+	job := m.c.Job("", "a")
+	missing := 0
+	for n := range m.c.Nodes() {
+		want := n.Ready() && !job.Stop && *job.TaskGroups[0].Count > 0
+		has := 0
+		for _, a := range m.c.AllocsByNode(n.ID) {
+			rerun := m.kind == "sysbatch" && a.JobVersion != job.Version || m.kind == "system" && a.ClientStatus == "complete"
+			if !a.ServerTerminal() && !(a.ClientTerminal() && (rerun || !want)) {
+				has++
+			}
+		}
+		switch {
+		case want && has == 0:
+			missing++
+		case has > 1 || has > 0 && (job.Stop || *job.TaskGroups[0].Count == 0):
+			t.Fatalf("node %s has %d", n.ID, has)
+		}
+	}
+	if missing > eval.QueuedAllocations["web"] {
+		t.Fatalf("%d nodes have nothing, %d queued", missing, eval.QueuedAllocations["web"])
+	}
+}
+
 // checkCount looks whether the group has its count: never more, and less only when the evaluation says why.
 func (m *machine) checkCount(t *rapid.T, eval *structs.Evaluation) {
 	job := m.c.Job("", "a")
@@ -285,10 +315,9 @@ func (m *machine) checkCount(t *rapid.T, eval *structs.Evaluation) {
 	for _, a := range m.c.AllocsByJob("", "a") {
 		switch {
 		case a.ServerTerminal():
-			if m.kind != "batch" || a.ClientStatus != structs.AllocClientStatusComplete {
-				continue
-			}
 			continue
+		case a.ClientTerminal() && a.NextAllocation != "":
+			continue // it ended after it was replaced
 		case a.ClientStatus == structs.AllocClientStatusComplete && (m.kind == "service" || a.JobVersion != job.Version):
 			continue
 		case a.ClientTerminal() && (job.Stop || m.kind == "batch" && a.JobVersion != job.Version):
@@ -298,11 +327,7 @@ func (m *machine) checkCount(t *rapid.T, eval *structs.Evaluation) {
 	}
 	queued := eval.QueuedAllocations["web"]
 	if len(names) > want+queued {
-		t.Fatalf("%d places are taken, %d wanted: %v", len(names), want, slices.Collect(func(yield func(string) bool) {
-			for n := range names {
-				yield(n)
-			}
-		}))
+		t.Fatalf("%d places are taken, %d wanted:%s", len(names), want, m.describe(m.p.Plans[len(m.p.Plans)-1]))
 	}
 	if len(names) < want-queued {
 		t.Fatalf("%d places are taken, %d wanted, %d queued", len(names), want, queued)

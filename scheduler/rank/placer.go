@@ -33,6 +33,52 @@ func (p *Placer) Place(req Request) (*Placement, *structs.AllocationMetric) {
 		}
 	}
 	metrics := p.metrics(ranking[:min(len(ranking), topScores)])
+	return p.take(chosen, metrics), metrics
+}
+
+// PlaceOn places one allocation on a certain node. The placement is nil when it does not fit there; the metrics, which
+// are about this node alone, then say why.
+func (p *Placer) PlaceOn(nodeID string, req Request) (*Placement, *structs.AllocationMetric) {
+	m := &structs.AllocationMetric{
+		NodesEvaluated: 1, NodesInPool: p.r.scope.InPool, NodePool: p.r.scope.Pool, NodesAvailable: p.r.scope.Available,
+	}
+	i, ok := p.r.find(nodeID)
+	if !ok {
+		return nil, m
+	}
+	chosen, ok := p.consider(i, req)
+	if !ok {
+		p.explain(i, req, m)
+		return nil, m
+	}
+	m.ScoreMetaData = []*structs.NodeScoreMeta{p.scoreMeta(chosen)}
+	return p.take(chosen, m), m
+}
+
+// explain counts into m why a request cannot go to a node.
+func (p *Placer) explain(i int, req Request, m *structs.AllocationMetric) {
+	pl := &p.r.places[i]
+	ok, reason := p.group.Check(pl.node)
+	if ok {
+		reason = p.distinctReason(i, req.Replaces)
+	}
+	if reason != "" {
+		m.NodesFiltered = 1
+		count1(&m.ConstraintFiltered, reason)
+		if pl.node.NodeClass != "" {
+			count1(&m.ClassFiltered, pl.node.NodeClass)
+		}
+		return
+	}
+	m.NodesExhausted = 1
+	count1(&m.DimensionExhausted, pl.lacks(p.ask, p.reliefOn(pl, req)))
+	if pl.node.NodeClass != "" {
+		count1(&m.ClassExhausted, pl.node.NodeClass)
+	}
+}
+
+// take gives the allocation what it gets on the chosen node.
+func (p *Placer) take(chosen ranked, metrics *structs.AllocationMetric) *Placement {
 	pl := &p.r.places[chosen.node]
 	var relief *structs.Comparable
 	if chosen.special != nil {
@@ -43,7 +89,17 @@ func (p *Placer) Place(req Request) (*Placement, *structs.AllocationMetric) {
 	used := resources.Comparable()
 	pl.occupy(&used, relief)
 	p.placedOn(chosen.node)
-	return &Placement{Node: pl.node, Resources: resources, Metrics: metrics}, metrics
+	return &Placement{Node: pl.node, Resources: resources, Metrics: metrics}
+}
+
+// reliefOn is what the allocation that the request replaces still holds on the node, nil for nothing.
+func (p *Placer) reliefOn(pl *place, req Request) *structs.Comparable {
+	old := req.Replaces
+	if old == nil || old.NodeID != pl.node.ID || old.ClientTerminal() {
+		return nil
+	}
+	held := old.AllocatedResources.Comparable()
+	return &held
 }
 
 // ranking gives the best nodes for a request, the best first: the heads of the heaps, and among them the nodes which
@@ -86,11 +142,7 @@ func (p *Placer) ranking(req Request) []ranked {
 // consider scores a node as one request sees it; it is false when the allocation cannot go there.
 func (p *Placer) consider(i int, req Request) (ranked, bool) {
 	e, pl := &p.entries[i], &p.r.places[i]
-	s := &special{penalty: slices.Contains(req.Penalty, pl.node.ID)}
-	if old := req.Replaces; old != nil && old.NodeID == pl.node.ID && !old.ClientTerminal() {
-		held := old.AllocatedResources.Comparable()
-		s.relief = &held
-	}
+	s := &special{penalty: slices.Contains(req.Penalty, pl.node.ID), relief: p.reliefOn(pl, req)}
 	if ok, _ := p.group.Check(pl.node); !ok || p.distinctReason(i, req.Replaces) != "" {
 		return ranked{}, false
 	}

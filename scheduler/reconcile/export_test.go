@@ -6,5 +6,8 @@ func RuleNames() []string {
 	for i := range rules {
 		names = append(names, rules[i].name)
 	}
+	for i := range systemRules {
+		names = append(names, "system: "+systemRules[i].name)
+	}
 	return names
 }

@@ -24,35 +24,47 @@ type run struct {
 	deploy     deployment
 }
 
-// Run compares what is wanted with what is there.
+// Run compares what a service or batch job wants, a number of allocations, with what is there.
 func Run(in Input) *Result {
-	r := &run{
-		in:       &in,
-		out:      &Result{Desired: map[string]*structs.DesiredUpdates{}},
-		comparer: &comparer{job: in.Job, known: map[comparison]Difference{}},
-	}
-	r.successors, r.byID = successorsOf(in.Allocs), make(map[string]*structs.Allocation, len(in.Allocs))
-	for _, a := range in.Allocs {
-		r.byID[a.ID] = a
-	}
+	r := newRun(&in)
 	r.openDeployment()
-	groups := map[string][]*structs.Allocation{}
-	for _, a := range in.Allocs {
-		groups[a.TaskGroup] = append(groups[a.TaskGroup], a)
-	}
-	if !in.Job.Stopped() {
-		for _, tg := range in.Job.TaskGroups {
-			if name := structs.Val(tg.Name); groups[name] == nil {
-				groups[name] = []*structs.Allocation{}
-			}
-		}
-	}
+	groups := r.byGroup()
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		r.group(name, groups[name])
 	}
 	r.closeDeployment()
 	r.out.Follow = r.follow
 	return r.out
+}
+
+func newRun(in *Input) *run {
+	r := &run{
+		in:         in,
+		out:        &Result{Desired: map[string]*structs.DesiredUpdates{}},
+		comparer:   &comparer{job: in.Job, known: map[comparison]Difference{}},
+		successors: successorsOf(in.Allocs),
+		byID:       make(map[string]*structs.Allocation, len(in.Allocs)),
+	}
+	for _, a := range in.Allocs {
+		r.byID[a.ID] = a
+	}
+	return r
+}
+
+// byGroup gives the allocations of each group that the job has or had.
+func (r *run) byGroup() map[string][]*structs.Allocation {
+	groups := map[string][]*structs.Allocation{}
+	for _, a := range r.in.Allocs {
+		groups[a.TaskGroup] = append(groups[a.TaskGroup], a)
+	}
+	if !r.in.Job.Stopped() {
+		for _, tg := range r.in.Job.TaskGroups {
+			if name := structs.Val(tg.Name); groups[name] == nil {
+				groups[name] = []*structs.Allocation{}
+			}
+		}
+	}
+	return groups
 }
 
 // successorsOf finds for each allocation the newest one that follows it.
@@ -86,11 +98,7 @@ type slot struct {
 
 // group decides one group: classify, drop duplicates and surplus, replace, fill up, update.
 func (r *run) group(name string, allocs []*structs.Allocation) {
-	g := &group{
-		run: r, name: name, tg: wantedGroup(r.in.Job, name), desired: &structs.DesiredUpdates{},
-		stopping: map[string]*structs.Allocation{}, ending: map[string]bool{},
-	}
-	r.out.Desired[name] = g.desired
+	g := r.newGroup(name)
 	slices.SortFunc(allocs, byName)
 	for _, a := range allocs {
 		g.sort(a)
@@ -109,6 +117,15 @@ func (r *run) group(name string, allocs []*structs.Allocation) {
 	g.replace()
 	g.fill(missing)
 	r.completeDeployment(g)
+}
+
+func (r *run) newGroup(name string) *group {
+	g := &group{
+		run: r, name: name, tg: wantedGroup(r.in.Job, name), desired: &structs.DesiredUpdates{},
+		stopping: map[string]*structs.Allocation{}, ending: map[string]bool{},
+	}
+	r.out.Desired[name] = g.desired
+	return g
 }
 
 func wantedGroup(job *structs.Job, name string) *structs.TaskGroup {
@@ -139,7 +156,7 @@ type group struct {
 // sort classifies one allocation and does at once what needs no look at the others.
 func (g *group) sort(a *structs.Allocation) {
 	s := newSubject(g.in, a, g.tg, g.successors[a.ID])
-	hit := classify(s)
+	hit := firstMatch(rules, s)
 	g.out.Decisions = append(g.out.Decisions, Decision{a, hit.bucket, hit.name, hit.reason})
 	switch hit.bucket {
 	case Ignore:

@@ -57,6 +57,7 @@ type Place struct {
 	StopPrevious *Stop
 	Reschedule   bool     // counts as an attempt of the reschedule policy
 	Penalty      []string // nodes on which it failed before
+	Node         string   // system jobs: the node on which it belongs
 	Canary       bool
 	Deploys      bool // belongs to the active deployment
 	Destructive  bool // an update which runs in place of Previous

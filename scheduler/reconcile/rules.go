@@ -111,12 +111,12 @@ var rules = []rule{
 		Keep, "runs"},
 }
 
-// classify gives the first rule that matches.
-func classify(s *subject) *rule {
-	for i := range rules {
-		if rules[i].when(s) {
-			return &rules[i]
+// firstMatch gives the first rule that holds; the last rule of a table always does.
+func firstMatch(table []rule, s *subject) *rule {
+	for i := range table {
+		if table[i].when(s) {
+			return &table[i]
 		}
 	}
-	return &rules[len(rules)-1]
+	return &table[len(table)-1]
 }

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/scheduler/reconcile"
 	"github.com/nomadlite/nomadlite/scheduler/schedtest"
 	"github.com/nomadlite/nomadlite/structs"
@@ -215,13 +217,15 @@ func (st *stage) job(id, kind string, opts options) {
 			tg.Tasks[0].KillTimeout = opts.duration(st.t, k)
 		case "dc":
 			j.Datacenters = strings.Split(v, ",")
-		case "max_parallel", "canary", "auto_promote":
+		case "max_parallel", "canary", "auto_promote", "stagger":
 			if tg.Update == nil {
 				tg.Update = &structs.UpdateStrategy{}
 			}
 			switch k {
 			case "max_parallel":
 				tg.Update.MaxParallel = opts.number(st.t, k)
+			case "stagger":
+				tg.Update.Stagger = opts.duration(st.t, k)
 			case "canary":
 				tg.Update.Canary = opts.number(st.t, k)
 			default:
@@ -349,13 +353,13 @@ func (st *stage) deployment(id string, opts options) {
 }
 
 func (st *stage) eval(job string, opts options) {
-	kind := structs.JobTypeService
+	kind := cmp.Or(opts["type"], structs.JobTypeService)
 	if j := st.c.Job("", job); j != nil {
 		kind = *j.Type
 	}
 	st.process(&structs.Evaluation{
 		ID: st.c.NewID("eval-"), Namespace: "default", JobID: job, Type: kind, Priority: 50,
-		TriggeredBy: structs.EvalTriggerJobRegister, Status: structs.EvalStatusPending,
+		TriggeredBy: cmp.Or(opts["trigger"], structs.EvalTriggerJobRegister), Status: structs.EvalStatusPending,
 		NoShutdownDelay: opts["no_shutdown_delay"] == "true", AnnotatePlan: opts["annotate"] == "true",
 	})
 }
@@ -378,7 +382,9 @@ func (st *stage) process(e *structs.Evaluation) {
 		before[old.ID] = true
 	}
 	for _, d := range st.decide(e).Decisions {
-		if d.Rule != "update" {
+		if isSystem(e.Type) {
+			st.reached["system: "+d.Rule] = true
+		} else {
 			st.reached[d.Rule] = true
 		}
 		st.printf("  %s %s: %s (%s: %s)", d.Alloc.ID, d.Alloc.Name, d.Bucket, d.Rule, d.Reason)
@@ -395,8 +401,11 @@ func (st *stage) process(e *structs.Evaluation) {
 	for _, e := range st.c.Evals() {
 		if !before[e.ID] {
 			wait := ""
+			if e.NodeID != "" {
+				wait = " for " + e.NodeID
+			}
 			if !e.WaitUntil.IsZero() {
-				wait = " in " + e.WaitUntil.Sub(st.c.Now).String()
+				wait += " in " + e.WaitUntil.Sub(st.c.Now).String()
 			}
 			st.printf("%s: new, %s, %s, %s%s", e.ID, e.Status, e.TriggeredBy, e.StatusDescription, wait)
 		}
@@ -417,13 +426,29 @@ func failures(e *structs.Evaluation) string {
 
 func (st *stage) decide(e *structs.Evaluation) *reconcile.Result {
 	n := 0
-	return reconcile.Run(reconcile.Input{
-		Namespace: e.Namespace, JobID: e.JobID, Job: st.c.Job("", e.JobID), Batch: e.Type == structs.JobTypeBatch,
+	job := st.c.Job("", e.JobID)
+	in := reconcile.Input{
+		Namespace: e.Namespace, JobID: e.JobID, Job: job,
+		Batch:  e.Type == structs.JobTypeBatch || e.Type == structs.JobTypeSysBatch,
 		Allocs: st.c.AllocsByJob("", e.JobID), Node: st.c.Node, Deployment: st.c.LatestDeployment("", e.JobID), Eval: e,
 		Pending: func(id string) bool { other := st.c.Eval(id); return other != nil && !other.TerminalStatus() },
 		Now:     st.c.Now, NewID: func() string { n++; return "x-" + strconv.Itoa(n) },
-	})
+	}
+	if !isSystem(e.Type) {
+		return reconcile.Run(in)
+	}
+	sys := reconcile.SystemInput{Input: in}
+	if !job.Stopped() {
+		sys.Scope = feasible.NewScope(st.c.Nodes(), job).Nodes
+		sys.Fits = func(tg *structs.TaskGroup, node *structs.Node) bool {
+			ok, _ := feasible.NewGroup(job, tg).Check(node)
+			return ok && feasible.Contains(job, node)
+		}
+	}
+	return reconcile.RunSystem(sys)
 }
+
+func isSystem(kind string) bool { return kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch }
 
 // again makes the same evaluation once more: it must change nothing, but for what could not be placed before.
 func (st *stage) again(first *structs.Evaluation) {

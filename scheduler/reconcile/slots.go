@@ -40,7 +40,7 @@ func (g *group) resolveReconnected() {
 			g.desired.Reconnect++
 		}
 		gone[loser] = true
-		g.stop(loser.subject, reasonReconnected)
+		g.end(loser, reasonReconnected)
 	}
 	g.slots = slices.DeleteFunc(g.slots, func(s *slot) bool { return gone[s] })
 }
@@ -149,7 +149,9 @@ func (s *slot) standing() int {
 }
 
 // drop takes a slot away: who has it is stopped, or not replaced.
-func (g *group) drop(s *slot) {
+func (g *group) drop(s *slot) { g.end(s, reasonNotNeeded) }
+
+func (g *group) end(s *slot, reason string) {
 	switch {
 	case s.bucket == Lost:
 		g.lose(s.subject, s.reason)
@@ -158,7 +160,7 @@ func (g *group) drop(s *slot) {
 	case s.unheardForGood():
 		g.lose(s.subject, reasonLost) // nobody would hear of its end
 	default:
-		g.stop(s.subject, reasonNotNeeded)
+		g.stop(s.subject, reason)
 	}
 }
 

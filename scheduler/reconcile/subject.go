@@ -13,6 +13,7 @@ type subject struct {
 	tg        *structs.TaskGroup // of the current job, nil when the job or the group is gone
 	node      *structs.Node      // nil when it is deregistered
 	terms     terms
+	fits      bool                // system jobs: its node is one that the group is meant for
 	successor *structs.Allocation // the newest allocation that replaces it, nil when there is none
 }
 
