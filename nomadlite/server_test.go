@@ -172,7 +172,13 @@ func TestRestartLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	until(t, s.store, "cluster id", func() bool { return s.store.ClusterID(nil) != "" })
 	id := s.store.ClusterID(nil)
+	// What is on disk now is what a kill -9 would leave behind.
+	crashed := t.TempDir()
+	if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -181,21 +187,26 @@ func TestRestartLosesNothing(t *testing.T) {
 		t.Fatalf("key file: %v, %v", info, err)
 	}
 
-	began := time.Now()
-	again := start(t, cfg)
-	await(t, "second start", again.Ready())
-	t.Logf("a restarted server leads after %v", time.Since(began))
-	for i := range 20 {
-		if again.store.Job(nil, structs.DefaultNamespace, fmt.Sprint("job", i)) == nil {
-			t.Errorf("job%d is lost", i)
-		}
-	}
-	if got := again.store.ClusterID(nil); got != id {
-		t.Errorf("the cluster is %q now, was %q", got, id)
-	}
-	token2, kid2, err := again.keys.SignClaims(map[string]string{"sub": "a"})
-	if err != nil || kid2 != kid || token2 != token {
-		t.Errorf("signs with %s: %v", kid2, err)
+	for name, at := range map[string]string{"stopped": dir, "killed": crashed} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			cfg.DataDir = at
+			again := start(t, cfg)
+			await(t, "second start", again.Ready())
+			t.Logf("a restarted server leads after %v", time.Since(began))
+			for i := range 20 {
+				if again.store.Job(nil, structs.DefaultNamespace, fmt.Sprint("job", i)) == nil {
+					t.Errorf("job%d is lost", i)
+				}
+			}
+			if got := again.store.ClusterID(nil); got != id {
+				t.Errorf("the cluster is %q now, was %q", got, id)
+			}
+			token2, kid2, err := again.keys.SignClaims(map[string]string{"sub": "a"})
+			if err != nil || kid2 != kid || token2 != token {
+				t.Errorf("signs with %s: %v", kid2, err)
+			}
+		})
 	}
 }
 

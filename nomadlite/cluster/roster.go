@@ -131,24 +131,30 @@ func (r *Roster) Alive(now time.Time) []Member {
 }
 
 // Founders are the servers that begin a new cluster: as many as each of them expects, when all of them know exactly
-// each other and none belongs to a cluster. They come to the same answer everywhere.
+// each other and none belongs to a cluster. All founders come to the same answer; who is not among them waits to be
+// admitted. Two clusters could begin only if there were twice as many servers as expected.
 func (r *Roster) Founders(now time.Time) ([]Peer, bool) {
 	if r.self.Expect < 1 || r.self.Bootstrapped {
 		return nil, false
 	}
 	members := r.Alive(now)
-	if len(members) < r.self.Expect {
-		return nil, false
-	}
 	ids := r.ids()
+	if len(members) < r.self.Expect || len(members) != len(ids) {
+		return nil, false // who was only named may belong to a cluster
+	}
 	for _, m := range members {
 		if m.Bootstrapped || m.Expect != r.self.Expect || !slices.Equal(m.Knows, ids) {
 			return nil, false
 		}
 	}
 	var out []Peer
+	among := false
 	for _, m := range members[:r.self.Expect] {
 		out = append(out, Peer{ID: m.ID, Addr: m.Addr})
+		among = among || m.ID == r.self.ID
+	}
+	if !among {
+		return nil, false
 	}
 	return out, true
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
+// nackWait bounds how long a worker tries to give a delivery back; after it the broker takes it by its deadline.
+const nackWait = 500 * time.Millisecond
+
 // Broker gives out evaluations. Index is one which a snapshot must have reached to be new enough for the evaluation.
 type Broker interface {
 	Dequeue(ctx context.Context, types []string) (d Delivery, err error)
@@ -106,9 +109,12 @@ func (p *Pool) deliver(ctx context.Context, d Delivery) {
 		return
 	}
 	if ctx.Err() == nil && !errors.Is(err, structs.ErrNoLeader) && !errors.Is(err, structs.ErrStaleToken) {
-		log.Error("evaluation failed and will be tried again", "error", err)
+		log.Warn("evaluation failed and will be tried again", "error", err)
 	}
-	if nerr := p.cfg.Broker.Nack(context.WithoutCancel(ctx), d.Eval.ID, d.Token); nerr != nil {
+	// Also a server that stops gives back what it has, but it does not wait for a leader to be elected.
+	back, done := context.WithTimeout(context.WithoutCancel(ctx), nackWait)
+	defer done()
+	if nerr := p.cfg.Broker.Nack(back, d.Eval.ID, d.Token); nerr != nil {
 		log.Debug("evaluation could not be given back", "error", nerr)
 	}
 }
