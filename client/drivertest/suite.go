@@ -78,7 +78,7 @@ func Run(t *testing.T, s Suite) {
 		{"recover unknown", s.Run != nil, testRecoverUnknown},
 		{"destroy", s.Run != nil, testDestroy},
 		{"inspect", s.Run != nil, testInspect},
-		{"stats", s.Run != nil, testStats},
+		{"stats", s.Stubborn != nil, testStats},
 		{"output", s.Output != nil, testOutput},
 		{"output of two attempts", s.Output != nil, testOutputAgain},
 		{"output off", s.Output != nil, testOutputOff},
@@ -459,8 +459,9 @@ func testInspect(t *testing.T, b *bench) {
 }
 
 func testStats(t *testing.T, b *bench) {
-	cfg := b.task(b.suite.Run())
+	cfg := b.task(b.suite.Stubborn())
 	b.start(cfg)
+	b.awaitOutput(cfg.Task, "ready") // by then it has memory of its own
 	u, err := b.d.Stats(b.ctx, cfg.ID)
 	if err != nil || u.ResourceUsage == nil || u.ResourceUsage.MemoryStats == nil || u.ResourceUsage.CpuStats == nil || u.Timestamp == 0 {
 		t.Fatalf("got %+v: %v", u, err)
