@@ -1,0 +1,243 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/internal/uuid"
+	"github.com/nomadlite/nomadlite/nomadlite/broker"
+	"github.com/nomadlite/nomadlite/nomadlite/cluster/clustertest"
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/plan"
+	"github.com/nomadlite/nomadlite/scheduler"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// scripted is a scheduler that does what a test says.
+type scripted func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error
+
+type scriptedScheduler struct {
+	do  scripted
+	cfg scheduler.Config
+}
+
+func (s scriptedScheduler) Process(ctx context.Context, eval *structs.Evaluation) error {
+	return s.do(ctx, s.cfg, eval)
+}
+
+// rig is a leading broker and applier over a real store, and a pool of workers with a scripted scheduler.
+type rig struct {
+	*testing.T
+	ctx   context.Context
+	log   *clustertest.Log
+	local *Local
+	wg    sync.WaitGroup
+}
+
+func withRig(t *testing.T, do scripted, via func(r *rig) (Broker, Leader), test func(r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		log := clustertest.New()
+		b := broker.New(broker.Config{}, hclog.NewNullLogger(), uuid.New)
+		r := &rig{T: t, ctx: ctx, log: log, local: &Local{Evals: b, Plans: plan.NewQueue(), Raft: log, Store: log.Store}}
+		applier := plan.NewApplier(plan.Config{Logger: hclog.NewNullLogger(), Queue: r.local.Plans, Raft: log, Token: b.Token,
+			Snapshot: func() plan.State { return log.Store.Snapshot().Scheduler() },
+			Alloc:    func(id string) *structs.Allocation { return log.Store.Alloc(nil, id) }, NewID: uuid.New, Now: time.Now})
+		r.wg.Go(func() { _ = b.Run(ctx, log.Store, log, func() {}) })
+		r.wg.Go(func() { _ = applier.Run(ctx, func() {}) })
+		evals, leader := Broker(r.local), Leader(r.local)
+		if via != nil {
+			evals, leader = via(r)
+		}
+		pool := New(Config{Logger: hclog.NewNullLogger(), Store: log.Store, Broker: evals, Leader: leader, Count: 2,
+			Types: []string{structs.JobTypeService}, NewID: uuid.New,
+			Factory: func(_ string, cfg scheduler.Config) (scheduler.Scheduler, error) {
+				return scriptedScheduler{do, cfg}, nil
+			}})
+		r.wg.Go(func() { _ = pool.Run(ctx) })
+		synctest.Wait()
+		test(r)
+		cancel()
+		r.wg.Wait()
+	})
+}
+
+func (r *rig) apply(kind fsm.Kind, req any) {
+	r.Helper()
+	if _, _, err := r.log.Apply(r.ctx, kind, req); err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (r *rig) put(id string) {
+	r.Helper()
+	r.apply(fsm.KindEvalUpdate, &fsm.EvalUpdate{Now: 1, Evals: []*structs.Evaluation{{ID: id, JobID: "web",
+		Namespace: "default", Type: structs.JobTypeService, Priority: 50, Status: structs.EvalStatusPending}}})
+}
+
+func (r *rig) pass(d time.Duration) {
+	time.Sleep(d) // virtual
+	synctest.Wait()
+}
+
+func (r *rig) status(id string) string { return r.log.Store.Eval(nil, id).Status }
+
+func complete(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+	done := eval.Copy()
+	done.Status = structs.EvalStatusComplete
+	return cfg.Planner.UpdateEval(ctx, done)
+}
+
+// overSessions lets the workers reach the leader through the routes, as another server's do.
+func overSessions(r *rig) (Broker, Leader) {
+	mux, err := route.NewServerSession(route.Config{Routes: Routes(r.local)})
+	if err != nil {
+		r.Fatal(err)
+	}
+	remote := &Remote{Do: func(req *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, req)
+		return w.Result(), req.Context().Err()
+	}}
+	return remote, remote
+}
+
+func TestWorkerCompletes(t *testing.T) {
+	for name, via := range map[string]func(r *rig) (Broker, Leader){"leader": nil, "follower": overSessions} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+				if cfg.State.Index() < eval.ModifyIndex {
+					t.Errorf("the state is of index %d, the evaluation of %d", cfg.State.Index(), eval.ModifyIndex)
+				}
+				return complete(ctx, cfg, eval)
+			}, via, func(r *rig) {
+				r.put("a")
+				r.put("b")
+				if r.status("a") != structs.EvalStatusComplete || r.status("b") != structs.EvalStatusComplete {
+					t.Errorf("a is %s, b is %s", r.status("a"), r.status("b"))
+				}
+				if n := r.local.Evals.Stats()["total_unacked"]; n != 0 {
+					t.Errorf("%v in flight", n)
+				}
+			})
+		})
+	}
+}
+
+func TestWorkerPlaces(t *testing.T) {
+	for name, via := range map[string]func(r *rig) (Broker, Leader){"leader": nil, "follower": overSessions} {
+		t.Run(name, func(t *testing.T) {
+			var refreshed bool
+			withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+				job := cfg.State.Job("default", "web")
+				p := &structs.Plan{Namespace: "default", JobID: "web", JobModifyIndex: job.JobModifyIndex, Places: map[string][]*structs.Allocation{}}
+				for _, node := range []string{"n1", "nowhere"} {
+					p.Places[node] = []*structs.Allocation{{ID: node + "-a", Namespace: "default", JobID: "web", NodeID: node, EvalID: eval.ID,
+						TaskGroup: "g", Name: "web.g[0]", DesiredStatus: structs.AllocDesiredStatusRun}}
+				}
+				result, state, err := cfg.Planner.SubmitPlan(ctx, p)
+				if err != nil {
+					return err
+				}
+				refreshed = len(result.Places["n1"]) == 1 && len(result.RejectedNodes) == 1 && state != nil &&
+					len(state.AllocsByNode("n1")) == 1
+				return complete(ctx, cfg, eval)
+			}, via, func(r *rig) {
+				n := &structs.Node{ID: "n1", Name: "n1", SecretID: "s"}
+				n.Canonicalize()
+				r.apply(fsm.KindNodeRegister, &fsm.NodeRegister{Node: n, Now: 1})
+				r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: 1, Updates: []fsm.NodeStatusUpdate{{NodeID: "n1", Status: structs.NodeStatusReady}}})
+				r.apply(fsm.KindJobRegister, &fsm.JobRegister{Now: 1, Job: &structs.Job{ID: structs.Ptr("web"), Namespace: structs.Ptr("default"),
+					Type: structs.Ptr("service"), TaskGroups: []*structs.TaskGroup{{Name: structs.Ptr("g")}}}})
+				r.put("a")
+				if !refreshed || r.log.Store.Alloc(nil, "n1-a") == nil || r.log.Store.Alloc(nil, "nowhere-a") != nil {
+					t.Error("what fits is placed, and the scheduler looks at a newer state for the rest")
+				}
+			})
+		})
+	}
+}
+
+func TestWorkerContainsAPanic(t *testing.T) {
+	var mu sync.Mutex
+	runs := 0
+	withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+		mu.Lock()
+		runs++
+		first := runs == 1
+		mu.Unlock()
+		if first {
+			panic("boom")
+		}
+		return complete(ctx, cfg, eval)
+	}, nil, func(r *rig) {
+		r.put("a")
+		if r.status("a") != structs.EvalStatusPending {
+			t.Errorf("a is %s", r.status("a"))
+		}
+		r.pass(2 * time.Second)
+		if r.status("a") != structs.EvalStatusComplete {
+			t.Errorf("a is %s after it was tried again", r.status("a"))
+		}
+	})
+}
+
+func TestWorkerGivesUpAfterTheDeliveryLimit(t *testing.T) {
+	withRig(t, func(context.Context, scheduler.Config, *structs.Evaluation) error { return errors.New("no") }, overSessions,
+		func(r *rig) {
+			r.put("a")
+			r.pass(30 * time.Second)
+			if r.status("a") != structs.EvalStatusFailed {
+				t.Errorf("a is %s", r.status("a"))
+			}
+		})
+}
+
+func TestALongEvaluationKeepsItsDelivery(t *testing.T) {
+	var mu sync.Mutex
+	runs := 0
+	withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+		mu.Lock()
+		runs++
+		mu.Unlock()
+		select {
+		case <-time.After(10 * time.Minute): // virtual
+		case <-ctx.Done():
+			return fmt.Errorf("taken away: %w", ctx.Err())
+		}
+		return complete(ctx, cfg, eval)
+	}, overSessions, func(r *rig) {
+		r.put("a")
+		r.pass(11 * time.Minute)
+		if r.status("a") != structs.EvalStatusComplete || runs != 1 {
+			t.Errorf("a is %s after %d runs", r.status("a"), runs)
+		}
+	})
+}
+
+func TestAStaleWorkerWritesNothing(t *testing.T) {
+	withRig(t, complete, nil, func(r *rig) {
+		_, err := r.local.UpdateEvals(r.ctx, "a", "old token", []*structs.Evaluation{{ID: "a"}})
+		if !errors.Is(err, structs.ErrStaleToken) || r.log.Store.Eval(nil, "a") != nil {
+			t.Errorf("stored: %v", err)
+		}
+		remote, leader := overSessions(r)
+		if err := remote.Ack(r.ctx, "a", "old token"); !errors.Is(err, structs.ErrStaleToken) {
+			t.Error(err)
+		}
+		if _, err := leader.UpdateEvals(r.ctx, "a", "old token", nil); !errors.Is(err, structs.ErrStaleToken) {
+			t.Error(err)
+		}
+	})
+}
