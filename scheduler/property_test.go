@@ -318,8 +318,6 @@ func (m *machine) checkCount(t *rapid.T, eval *structs.Evaluation) {
 			continue
 		case a.ClientTerminal() && a.NextAllocation != "":
 			continue // it ended after it was replaced
-		case a.ClientStatus == structs.AllocClientStatusComplete && (m.kind == "service" || a.JobVersion != job.Version):
-			continue
 		case a.ClientTerminal() && (job.Stop || m.kind == "batch" && a.JobVersion != job.Version):
 			continue
 		}

@@ -20,11 +20,10 @@ type ask struct {
 
 // portAsk is one port that the group or one of its tasks asks for.
 type portAsk struct {
-	task            string // empty for a port of the group's network
-	network         int    // index of the group's or the task's network
-	port            structs.Port
-	collision       string // the dimension that is exhausted when a static port is taken
-	ignoreCollision bool
+	task      string // empty for a port of the group's network
+	network   int    // index of the group's or the task's network
+	port      structs.Port
+	collision string // the dimension that is exhausted when a static port is taken
 }
 
 func newAsk(tg *structs.TaskGroup, oversold bool) *ask {
@@ -53,7 +52,7 @@ func (a *ask) addNetworks(task string, networks []*structs.NetworkResource) {
 	for i, n := range networks {
 		for _, p := range n.ReservedPorts {
 			a.static = append(a.static, portAsk{
-				task: task, network: i, port: p, ignoreCollision: p.IgnoreCollision,
+				task: task, network: i, port: p,
 				collision: fmt.Sprintf("network: reserved port collision %s=%d", p.Label, p.Value),
 			})
 		}

@@ -88,7 +88,7 @@ func (p *place) lacks(a *ask, relief *structs.Comparable) string {
 	}
 	for i := range a.static {
 		s := &a.static[i]
-		if !s.ignoreCollision && !p.portFree(s.port.Value, relief) {
+		if !p.portFree(s.port.Value, relief) {
 			return s.collision
 		}
 	}

@@ -8,8 +8,6 @@ type Newcomer struct {
 	// Replaces is what the allocation that it replaces on the same node still holds, nil when there is none. The node
 	// starts the newcomer after that one ended, so it takes over what that one holds.
 	Replaces *structs.Comparable
-	// IgnorePorts are static ports that may be shared (ignore_collision).
-	IgnorePorts []uint16
 }
 
 // Fits says whether all newcomers fit on a node beside what its allocations hold (usage), and if not, which dimension
@@ -19,7 +17,7 @@ func Fits(node *structs.Node, usage *structs.NodeUsage, newcomers []Newcomer) (b
 	for i := range newcomers {
 		n := &newcomers[i]
 		for _, port := range n.Resources.Ports {
-			if !contains(n.IgnorePorts, int(port)) && !p.portFree(int(port), n.Replaces) {
+			if !p.portFree(int(port), n.Replaces) {
 				return false, "network: port collision"
 			}
 		}

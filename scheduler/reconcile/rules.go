@@ -13,12 +13,12 @@ const (
 
 	Keep      Bucket = "keep"       // slot: runs, or is about to
 	Done      Bucket = "done"       // slot: a batch allocation that did its work
-	Exhausted Bucket = "exhausted"  // slot: failed or lost, its group allows no replacement
-	Later     Bucket = "later"      // slot: failed, to be replaced at a later time
+	Exhausted Bucket = "exhausted"  // slot: ended or lost, its group allows no replacement
+	Later     Bucket = "later"      // slot: ended, to be replaced at a later time
 	Hold      Bucket = "hold"       // slot: cannot be heard, nothing takes its place for now
 	Migrate   Bucket = "migrate"    // slot: to be stopped and placed elsewhere
 	Lost      Bucket = "lost"       // slot: given up and placed anew
-	Again     Bucket = "reschedule" // slot: failed, to be placed anew now
+	Again     Bucket = "reschedule" // slot: ended, to be placed anew now
 	Unknown   Bucket = "unknown"    // slot: cannot be heard, a replacement runs meanwhile
 )
 
@@ -30,6 +30,7 @@ const (
 	reasonUnknown     = "alloc is unknown since its node is disconnected"
 	reasonMigrating   = "alloc is being migrated"
 	reasonRescheduled = "alloc was rescheduled because it failed"
+	reasonEnded       = "alloc was rescheduled because it ended"
 	reasonReconnected = "alloc not needed due to disconnected client reconnect"
 )
 
@@ -77,16 +78,17 @@ var rules = []rule{
 		Exhausted, "is lost, its group does not want a replacement"},
 	{"given up", func(s *subject) bool { return s.conditionLost() },
 		Lost, reasonLost},
-	{"complete", func(s *subject) bool { return s.ended() && !s.failed() },
-		Ignore, "ended by itself"},
-	{"failed, asked to move", func(s *subject) bool { return s.failed() && s.askedToMove() },
+	{"ended, asked to move", func(s *subject) bool { return s.ended() && s.askedToMove() },
 		Again, reasonRescheduled},
 	{"failed, due", func(s *subject) bool { return s.failed() && s.dueNow() },
 		Again, reasonRescheduled},
-	{"failed, due later", func(s *subject) bool { return s.failed() && s.dueLater() },
-		Later, "failed, is rescheduled later"},
-	{"failed, no more attempts", func(s *subject) bool { return s.failed() },
-		Exhausted, "failed, its reschedule policy allows no more attempts"},
+	// A service is wanted for ever. That it ended well is no reason to start it again and again without a pause.
+	{"complete, due", func(s *subject) bool { return s.ended() && s.dueNow() },
+		Again, reasonEnded},
+	{"ended, due later", func(s *subject) bool { return s.ended() && s.dueLater() },
+		Later, "ended, is rescheduled later"},
+	{"ended, no more attempts", func(s *subject) bool { return s.ended() },
+		Exhausted, "ended, its reschedule policy allows no more attempts"},
 
 	// Its node cannot be heard.
 	{"node expected back", func(s *subject) bool { return s.nodeUnheard() && !s.nodeGone() && s.away() },

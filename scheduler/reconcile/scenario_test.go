@@ -54,8 +54,8 @@ func play(t *testing.T, file string, reached map[string]bool) {
 				st.do(line)
 			}
 		}
-		got := strings.TrimSpace(st.trace.String())
-		if !*update && got != strings.TrimSpace(want) {
+		got := strings.Trim(st.trace.String(), "\n")
+		if !*update && got != strings.Trim(want, "\n") {
 			t.Errorf("%s, block %d:\n%s\n---- got\n%s\n---- want\n%s", file, i+1, commands, got, strings.TrimSpace(want))
 		}
 		if i > 0 {
@@ -448,7 +448,9 @@ func (st *stage) decide(e *structs.Evaluation) *reconcile.Result {
 	return reconcile.RunSystem(sys)
 }
 
-func isSystem(kind string) bool { return kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch }
+func isSystem(kind string) bool {
+	return kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch
+}
 
 // again makes the same evaluation once more: it must change nothing, but for what could not be placed before.
 func (st *stage) again(first *structs.Evaluation) {

@@ -344,7 +344,7 @@ func (g *group) updates(missing []string) {
 		switch {
 		case d.Kind == KindIgnore || s.bucket == Hold || s.bucket == Done:
 			g.desired.Ignore++
-		case d.Kind == KindInPlace && s.ended():
+		case d.Kind == KindInPlace && (s.ended() || s.nodeDown()):
 			g.desired.Ignore++
 		case d.Kind == KindInPlace:
 			g.desired.InPlaceUpdate++
