@@ -40,6 +40,7 @@ func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 // BenchmarkStart is the start of an agent until its node is ready, and what it then holds in memory.
 func BenchmarkStart(b *testing.B) {
 	perKind(b, func(b *testing.B, kind string, a *proc.Agent) {
+		a.OwnBinary()
 		began := time.Now()
 		a.Start()
 		awaitNode(b, a.Client)
@@ -67,13 +68,24 @@ func BenchmarkFirstTask(b *testing.B) {
 // need beside each task.
 func BenchmarkTasks(b *testing.B) {
 	perKind(b, func(b *testing.B, kind string, a *proc.Agent) {
+		a.OwnBinary()
 		a.Start()
 		awaitNode(b, a.Client)
-		idle := a.Memory()
+		idle, before := a.Memory(), a.CPUTime()
 		job := sleepers("many", tasks)
 		note(b, "run/"+kind, milliseconds(register(b, a.Client, job)), "run-ms")
+		running := a.CPUTime()
+		note(b, "runcpu/"+kind, milliseconds(running-before), "run-cpu-ms")
 		note(b, "task/"+kind, mebibytes(a.Memory()-idle)/tasks, "MiB/task")
+		if n := a.TasksNamed("sleep"); n != tasks {
+			b.Fatalf("%d tasks run, the servers say %d", n, tasks)
+		}
+		running = a.CPUTime()
 		note(b, "stop/"+kind, milliseconds(stop(b, a.Client, job)), "stop-ms")
+		note(b, "stopcpu/"+kind, milliseconds(a.CPUTime()-running), "stop-cpu-ms")
+		if n := a.TasksNamed("sleep"); n != 0 {
+			b.Fatalf("%d tasks still run, the servers say none", n)
+		}
 	})
 }
 
@@ -96,7 +108,7 @@ func note(b *testing.B, figure string, value float64, unit string) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if table := table(); table != "" {
+	if table := table(measured); table != "" {
 		fmt.Print(table)
 	}
 	os.Exit(code)
