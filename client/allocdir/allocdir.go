@@ -72,6 +72,7 @@ func (d *Dir) Build() error {
 	if err := os.MkdirAll(filepath.Dir(d.Path), 0o711); err != nil {
 		return fmt.Errorf("build allocation directory: %w", err)
 	}
+	Spread(filepath.Dir(d.Path))
 	for _, dir := range []struct {
 		path string
 		mode fs.FileMode

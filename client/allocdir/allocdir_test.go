@@ -228,3 +228,18 @@ func TestUnescapeMount(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// BenchmarkBuild builds and destroys the directories of an allocation with one task.
+func BenchmarkBuild(b *testing.B) {
+	root, n := b.TempDir(), 0
+	for b.Loop() {
+		d := New(root, fmt.Sprint(n))
+		n++
+		if err := errors.Join(d.Build(), d.BuildTask(Task{Name: "web"})); err != nil {
+			b.Fatal(err)
+		}
+		if err := d.Destroy(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

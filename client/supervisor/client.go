@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/client/allocdir"
 )
 
 // Errors of a client's calls.
@@ -106,6 +108,7 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	if err := os.MkdirAll(c.cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of supervisors: %w", err)
 	}
+	allocdir.Spread(c.cfg.Dir)
 	if err := c.dialAll(ctx); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/logs"
 )
 
@@ -63,6 +64,7 @@ func newNode(t testing.TB, cfg Config) *node {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)
 	n := &node{t: t, ctx: ctx, dir: filepath.Join(t.TempDir(), "supervisor"), logs: t.TempDir()}
+	allocdir.Spread(n.logs)
 	cfg.Dir = n.dir
 	if cfg.IdleTimeout == 0 {
 		cfg.IdleTimeout = 2 * time.Second
