@@ -33,7 +33,7 @@ const (
 // Identity says who sent a request. It is set by the mux from the connection, never from what the sender wrote.
 type Identity struct {
 	Kind   Callers
-	NodeID string // of a node session
+	NodeID string // of a node session; proven once the node has registered, until then only claimed
 	Server string // raft id of a server session
 	Addr   string // host:port of the first sender, as far as it is known
 	Hops   int    // how often the request was forwarded
