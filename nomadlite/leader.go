@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/nomadlite/nomadlite/internal/uuid"
 	"github.com/nomadlite/nomadlite/nomadlite/cluster"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
@@ -49,7 +51,7 @@ func (s *Server) beginTerm(ctx context.Context, log *cluster.Raft, membership *c
 
 // establishFor runs one reign after the other for as long as raft says that this server leads: a reign that fails (its
 // barrier timed out, a room stopped) begins again from a full read.
-func (l *leadership) establishFor(term context.Context, reign func() error, log interface{ Error(string, ...any) }) {
+func (l *leadership) establishFor(term context.Context, reign func() error, log hclog.Logger) {
 	for term.Err() == nil {
 		err := reign()
 		l.establish(false)

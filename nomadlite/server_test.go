@@ -280,6 +280,8 @@ func TestThreeServers(t *testing.T) {
 		return next.store.Eval(nil, "eval-after").Status == structs.EvalStatusComplete
 	})
 
+	awaitMember(t, next, leader.Addr(), "failed")
+
 	// The one that was lost comes back at its address and catches up.
 	back := -1
 	for i, s := range servers {
@@ -296,6 +298,41 @@ func TestThreeServers(t *testing.T) {
 	await(t, "catching up", returned.Ready())
 	if returned.store.Job(nil, structs.DefaultNamespace, "after") == nil {
 		t.Error("the returned server says it has caught up, but has not")
+	}
+	awaitMember(t, next, leader.Addr(), "alive")
+
+	// Another one joins the running cluster and is made a voter.
+	joined := start(t, Config{Name: "s3", DataDir: t.TempDir(), Join: addrs[:1], EncryptKey: config(0).EncryptKey,
+		ProbeInterval: 200 * time.Millisecond, NumSchedulers: structs.Ptr(0)})
+	await(t, "joining", joined.Ready())
+	if n := len(joined.lead.Peers()); n != 4 {
+		t.Errorf("the joined server sees %d voters", n)
+	}
+	if joined.store.Job(nil, structs.DefaultNamespace, "after") == nil {
+		t.Error("the joined server says it has caught up, but has not")
+	}
+
+	// One with another key is kept out.
+	stranger := start(t, Config{Name: "s4", DataDir: t.TempDir(), Join: addrs[:1], EncryptKey: "ZmVkY2JhOTg3NjU0MzIxMA==",
+		ProbeInterval: 200 * time.Millisecond, RetryMax: 2, RetryInterval: 50 * time.Millisecond})
+	if err := <-stranger.done; err == nil || !strings.Contains(err.Error(), "join cluster") {
+		t.Errorf("a server with another key: %v", err)
+	}
+}
+
+// awaitMember waits until s shows the member at addr with the status.
+func awaitMember(t *testing.T, s *testServer, addr, status string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		for _, m := range s.Members() {
+			if net.JoinHostPort(m.Addr, fmt.Sprint(m.Port)) == addr && m.Status == status {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not %s: %+v", addr, status, s.Members())
+		}
+		time.Sleep(20 * time.Millisecond) // a member fails by silence: there is no event
 	}
 }
 

@@ -133,14 +133,16 @@ func (k *Keyring) Run(ctx context.Context) error {
 	sub := k.cfg.Store.Subscribe(64)
 	defer sub.Close()
 	for {
-		for k.missing() {
-			if err := k.fetch(ctx); err == nil {
+		for backoff := 100 * time.Millisecond; k.missing(); backoff = min(2*backoff, time.Minute) {
+			err := k.fetch(ctx)
+			if err == nil {
 				break
-			} else if ctx.Err() == nil {
+			}
+			if ctx.Err() == nil && backoff > time.Second {
 				k.cfg.Logger.Warn("key file could not be fetched from another server", "error", err)
 			}
 			select {
-			case <-time.After(time.Second): // backoff after a failed attempt
+			case <-time.After(backoff):
 			case <-ctx.Done():
 				return ctx.Err()
 			}
