@@ -43,6 +43,18 @@ func (c cgroups) path(parent, name string) string {
 	return filepath.Join(c.mount, filepath.Clean("/"+parent), name+".scope")
 }
 
+// open makes a task's cgroup and opens it.
+func (c cgroups) open(path string) (int, error) {
+	if err := c.create(path); err != nil {
+		return -1, err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open cgroup: %w", err)
+	}
+	return fd, nil
+}
+
 // create makes a task's cgroup, with what controllers there are switched on for it so that its use can be read.
 func (c cgroups) create(path string) error {
 	parent := filepath.Dir(path)

@@ -261,6 +261,7 @@ func (c *Client) Supervisors(ctx context.Context) ([]Hello, error) {
 
 // Start starts a task. An error that wraps ErrStart came from the system's attempt to run the program.
 func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) {
+	var deaths deaths
 	for again := false; ; again = true {
 		conns, err := c.live(ctx)
 		if err != nil {
@@ -272,9 +273,9 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 				return info, err
 			}
 		}
-		conn := conns[len(conns)-1]
+		conn, began := conns[len(conns)-1], time.Now()
 		resp, err := conn.call(ctx, request{Op: opStart, Start: spec})
-		if errors.Is(err, errLost) {
+		if errors.Is(err, errLost) && !deaths.tooMany(began) {
 			continue
 		}
 		if err != nil && ctx.Err() != nil {
@@ -288,6 +289,19 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 		c.mu.Unlock()
 		return resp.Task, nil
 	}
+}
+
+// deaths counts how often supervisors died in quick succession under one call: some request may be what kills them.
+type deaths int
+
+const maxDeaths = 5
+
+func (d *deaths) tooMany(began time.Time) bool {
+	if time.Since(began) > time.Second {
+		*d = 0
+	}
+	*d++
+	return *d >= maxDeaths
 }
 
 // undoTimeout bounds how long a start that was given up waits for the end of what it may have started.
@@ -305,11 +319,13 @@ func (c *Client) undo(ctx context.Context, taskID string) error {
 
 // onTask calls the supervisor that has the task, wherever it is by now.
 func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
+	var deaths deaths
 	for {
 		conns, err := c.live(ctx)
 		if err != nil {
 			return nil, err
 		}
+		began := time.Now()
 		c.mu.Lock()
 		owner := c.owner[req.TaskID]
 		c.mu.Unlock()
@@ -323,6 +339,9 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 			var ref *refusal
 			switch {
 			case errors.Is(err, errLost):
+				if deaths.tooMany(began) {
+					return nil, err
+				}
 				lost = true
 			case errors.As(err, &ref) && ref.code == codeNotFound:
 			case err != nil:

@@ -463,14 +463,18 @@ func TestRunsAsUser(t *testing.T) {
 	if err := os.Chmod(n.logs, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	spec := n.spec("a", "id -u; id -g; id -G; echo again >/dev/stdout")
+	spec := n.spec("a", "id -u; id -g; id -G; echo again >/dev/stdout; cat /proc/self/oom_score_adj")
 	spec.User = &User{UID: 65534, GID: 65534, Groups: []uint32{65534, 12}}
 	spec.OOMScoreAdj = 100
 	n.start(spec)
 	if info := n.wait("a"); info.Exit.Code != 0 {
 		t.Errorf("exit %+v", info.Exit)
 	}
-	if out := n.output("a"); out != "65534\n65534\n65534 12\nagain\n" {
+	ours, _ := os.ReadFile("/proc/self/oom_score_adj")
+	if own, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", n.supervisorPID())); err != nil || string(own) != string(ours) {
+		t.Errorf("the supervisor's own score is %q, %v", own, err)
+	}
+	if out := n.output("a"); out != "65534\n65534\n65534 12\nagain\n100\n" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -628,5 +632,61 @@ func TestGivenUpStartLeavesNothing(t *testing.T) {
 	}
 	if tasks, err := n.List(n.ctx); err != nil || len(tasks) > 0 {
 		t.Errorf("left behind: %v, %v", tasks, err)
+	}
+}
+
+// TestCgroupThatCannotBeMade: the task runs all the same, and is followed as on hosts without cgroups.
+func TestCgroupThatCannotBeMade(t *testing.T) {
+	n := newNode(t, Config{})
+	spec := n.spec("a", "sleep 1000 & sleep 1000")
+	spec.CgroupParent = "cgroup.procs" // a file
+	n.start(spec)
+	info, err := n.Status(n.ctx, "a")
+	if err != nil || info.Cgroup != "" || !info.Running {
+		t.Fatalf("got %+v, %v", info, err)
+	}
+	kill9(t, n.supervisorPID())
+	if info, err = n.Status(n.ctx, "a"); err != nil || info.Cgroup != "" || !info.Running {
+		t.Fatalf("adopted: %+v, %v", info, err)
+	}
+	if _, err := n.Stop(n.ctx, "a", unix.SIGTERM, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if left := (tree{leader: info.PID, tick: info.StartTick}).pids(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestSupervisorThatKeepsDying is an error in the end, not a loop.
+func TestSupervisorThatKeepsDying(t *testing.T) {
+	n := newNode(t, Config{})
+	if err := n.Ensure(n.ctx); err != nil {
+		t.Fatal(err)
+	}
+	killer := make(chan struct{})
+	stop := make(chan struct{})
+	n.start(n.spec("a", "exec sleep 1000"))
+	go func() {
+		defer close(killer)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if all, err := n.Supervisors(n.ctx); err == nil {
+				unix.Kill(all[0].PID, unix.SIGKILL)
+			}
+		}
+	}()
+	for {
+		if _, err := n.Wait(n.ctx, "a"); err != nil {
+			break
+		}
+	}
+	close(stop)
+	<-killer
+	if info, err := n.Status(n.ctx, "a"); err != nil || !info.Running {
+		t.Errorf("the task did not live through it: %+v, %v", info, err)
 	}
 }

@@ -200,24 +200,16 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 			NoSetGroups: os.Geteuid() != 0}
 	}
 	if t.rec.Cgroup != "" {
-		if err := s.cgroups.create(t.rec.Cgroup); err != nil {
-			return err
-		}
-		fd, err := unix.Open(t.rec.Cgroup, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		fd, err := s.cgroups.open(t.rec.Cgroup)
 		if err != nil {
-			return fmt.Errorf("open cgroup: %w", err)
+			s.dropCgroup(t, err)
+		} else {
+			defer unix.Close(fd)
+			attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
 		}
-		defer unix.Close(fd)
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
 	}
 	if err := s.spawn(t, spec, attr); err != nil {
 		return refuse(codeStart, "start %s: %s", spec.Path, startError(err, spec))
-	}
-	if spec.OOMScoreAdj != 0 {
-		err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", t.start.PID), []byte(strconv.Itoa(spec.OOMScoreAdj)), 0)
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
-			s.logger.Warn("cannot set oom_score_adj", "task", spec.TaskID, "error", err)
-		}
 	}
 	return nil
 }
@@ -226,7 +218,23 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
+	if spec.OOMScoreAdj != 0 {
+		restore, err := setOOMScore(spec.OOMScoreAdj)
+		if err != nil {
+			return err
+		}
+		defer restore()
+	}
 	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
+	if err != nil && attr.Sys.UseCgroupFD && !errors.Is(err, unix.ENOENT) {
+		// Perhaps it was the cgroup: old kernels make no process in one, and rights to it may be missing.
+		attr.Sys.UseCgroupFD = false
+		if pid, err = syscall.ForkExec(spec.Path, spec.Args, attr); err == nil {
+			if moveErr := os.WriteFile(filepath.Join(t.rec.Cgroup, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); moveErr != nil {
+				s.dropCgroup(t, moveErr)
+			}
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -243,6 +251,31 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
 	}
 	return nil
+}
+
+// dropCgroup goes on without a cgroup, and says so in the record too.
+func (s *server) dropCgroup(t *task, why error) {
+	s.logger.Warn("task runs without a cgroup", "task", t.rec.ID, "error", why)
+	removeCgroup(t.rec.Cgroup)
+	s.mu.Lock()
+	t.rec.Cgroup = ""
+	s.mu.Unlock()
+	if err := appendRecord(t.path, record{Task: &t.rec}); err != nil {
+		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
+	}
+}
+
+// setOOMScore sets our own score, which the process that is made next inherits: it has it from its first moment on.
+func setOOMScore(score int) (restore func(), err error) {
+	const file = "/proc/self/oom_score_adj"
+	before, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strconv.Itoa(score)), 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("set oom_score_adj: %w", err)
+	}
+	return func() { os.WriteFile(file, before, 0) }, nil
 }
 
 // startError says what exec's bare errno means.
