@@ -262,7 +262,10 @@ func TestThreeServers(t *testing.T) {
 		return json.Unmarshal(body, &addr) == nil && addr == leader.Addr()
 	})
 	until(t, rest[0].store, "root key", func() bool { return len(rest[0].store.RootKeys(nil)) == 1 })
-	waitSign(t, rest[0])
+	await(t, "fetching the key file", rest[0].keys.Arrived())
+	if _, _, err := rest[0].keys.SignClaims(map[string]string{}); err != nil {
+		t.Errorf("a follower cannot sign: %v", err)
+	}
 
 	if err := leader.Close(); err != nil {
 		t.Fatal(err)
@@ -323,30 +326,19 @@ func TestThreeServers(t *testing.T) {
 // awaitMember waits until s shows the member at addr with the status.
 func awaitMember(t *testing.T, s *testServer, addr, status string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	timeout := time.After(20 * time.Second)
+	for {
+		changed := s.members.inner.Load().Changed()
 		for _, m := range s.Members() {
 			if net.JoinHostPort(m.Addr, fmt.Sprint(m.Port)) == addr && m.Status == status {
 				return
 			}
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-changed:
+		case <-timeout:
 			t.Fatalf("%s is not %s: %+v", addr, status, s.Members())
 		}
-		time.Sleep(20 * time.Millisecond) // a member fails by silence: there is no event
-	}
-}
-
-// waitSign waits until a follower has fetched the key file.
-func waitSign(t *testing.T, s *testServer) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		if _, _, err := s.keys.SignClaims(map[string]string{}); err == nil {
-			return
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond) // the file arrives by no event that a test could see
 	}
 }
 

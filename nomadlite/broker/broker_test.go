@@ -20,7 +20,6 @@ type rig struct {
 	ctx    context.Context
 	log    *clustertest.Log
 	broker *Broker
-	made   int
 }
 
 // withRig runs a test in a bubble of virtual time; before is applied to the state before the broker leads.

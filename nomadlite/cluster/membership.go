@@ -45,7 +45,8 @@ type Membership struct {
 
 	mu      sync.Mutex
 	roster  *Roster
-	changed chan struct{} // closed when a member was new or has moved
+	changed chan struct{} // closed when a member is new, has moved, failed or returned
+	failed  map[string]bool
 	poke    chan struct{} // a token: visit everybody now
 }
 
@@ -58,7 +59,7 @@ func NewMembership(cfg MembershipConfig) *Membership {
 		cfg.Probe = time.Second
 	}
 	return &Membership{cfg: cfg, roster: NewRoster(cfg.Self, 5*cfg.Probe), changed: make(chan struct{}),
-		poke: make(chan struct{}, 1)}
+		failed: map[string]bool{}, poke: make(chan struct{}, 1)}
 }
 
 // hello is the message of an introduction, and its answer.
@@ -98,8 +99,7 @@ func (m *Membership) take(h hello) {
 		m.roster.Named(p, now)
 	}
 	if fresh {
-		close(m.changed)
-		m.changed = make(chan struct{})
+		m.announceLocked()
 	}
 	m.mu.Unlock()
 	if fresh {
@@ -110,6 +110,38 @@ func (m *Membership) take(h hello) {
 		}
 	}
 	m.bootstrap(now)
+}
+
+func (m *Membership) announceLocked() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// Changed gives a channel which is closed when a member is new, has moved, failed or returned next.
+func (m *Membership) Changed() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// judge tells of members that fell silent or are heard again.
+func (m *Membership) judge(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.roster.Peers() {
+		failed := m.roster.Status(p.ID, now) == StatusFailed
+		if failed == m.failed[p.ID] {
+			continue
+		}
+		if failed {
+			m.failed[p.ID] = true
+			m.cfg.Logger.Warn("server does not answer any more", "name", p.Name, "addr", p.Addr)
+		} else {
+			delete(m.failed, p.ID)
+			m.cfg.Logger.Info("server answers again", "name", p.Name, "addr", p.Addr)
+		}
+		m.announceLocked()
+	}
 }
 
 // bootstrap begins the cluster as soon as everybody agrees who begins it.
@@ -150,6 +182,7 @@ func (m *Membership) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		m.visitAll(ctx)
+		m.judge(time.Now())
 		select {
 		case <-tick.C:
 		case <-m.poke:

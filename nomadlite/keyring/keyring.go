@@ -56,6 +56,7 @@ type Keyring struct {
 
 	mu      sync.Mutex
 	kek     *kek
+	arrived chan struct{}              // closed when there is a key file
 	signers map[string]*rsa.PrivateKey // unsealed, by key id
 	jwks    []byte                     // for the keys as of jwksAt
 	jwksAt  uint64
@@ -70,7 +71,7 @@ type generated struct {
 
 // New makes a keyring without I/O.
 func New(cfg Config) *Keyring {
-	return &Keyring{cfg: cfg, signers: map[string]*rsa.PrivateKey{}}
+	return &Keyring{cfg: cfg, signers: map[string]*rsa.PrivateKey{}, arrived: make(chan struct{})}
 }
 
 // Open reads the key file, if there is one. Call it before anything else.
@@ -83,10 +84,24 @@ func (k *Keyring) Open() error {
 		return err
 	}
 	k.mu.Lock()
-	k.kek = loaded
-	k.mu.Unlock()
+	defer k.mu.Unlock()
+	k.useLocked(loaded)
 	return nil
 }
+
+// useLocked takes a key file into use; nil changes nothing.
+func (k *Keyring) useLocked(file *kek) {
+	if file == nil {
+		return
+	}
+	if k.kek == nil {
+		close(k.arrived)
+	}
+	k.kek = file
+}
+
+// Arrived is closed once this server has a key file.
+func (k *Keyring) Arrived() <-chan struct{} { return k.arrived }
 
 // Prepare begins to make a key in the background, so that a first leader finds it ready. It is for servers whose state
 // has no key.
@@ -211,7 +226,7 @@ func (k *Keyring) Import(data []byte) error {
 			return err
 		}
 	}
-	k.kek = got
+	k.useLocked(got)
 	return nil
 }
 
@@ -278,7 +293,7 @@ func (k *Keyring) wrapper() (*kek, error) {
 			return nil, err
 		}
 	}
-	k.kek = made
+	k.useLocked(made)
 	return made, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -121,46 +122,49 @@ func TestApplierVerifiesOnTopOfWhatIsInFlight(t *testing.T) {
 }
 
 func TestApplierAnswersARejectedPlanOnlyWhenItsReasonCanBeSeen(t *testing.T) {
-	raft, q, _ := startApplier(t)
-	first := submit(q, "e1", planOf(alloc("a", "n1", 6)))
-	<-raft.proposed
-	second := submit(q, "e2", planOf(alloc("b", "n1", 6))) // nothing of it fits: no entry
-	select {
-	case a := <-second:
-		t.Fatalf("answered too early: %+v", a.result)
-	case <-time.After(20 * time.Millisecond):
-	}
-	raft.release <- nil
-	<-first
-	if a := <-second; a.err != nil || a.result.RefreshIndex != 101 || a.result.AllocIndex != 0 {
-		t.Fatalf("%+v %v", a.result, a.err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		raft, q, _ := startApplier(t)
+		first := submit(q, "e1", planOf(alloc("a", "n1", 6)))
+		<-raft.proposed
+		second := submit(q, "e2", planOf(alloc("b", "n1", 6))) // nothing of it fits: no entry
+		synctest.Wait()
+		select {
+		case a := <-second:
+			t.Fatalf("answered too early: %+v", a.result)
+		default:
+		}
+		raft.release <- nil
+		<-first
+		if a := <-second; a.err != nil || a.result.RefreshIndex != 101 || a.result.AllocIndex != 0 {
+			t.Fatalf("%+v %v", a.result, a.err)
+		}
+	})
 }
 
 func TestApplierFoldsWaitingPlans(t *testing.T) {
-	raft, q, _ := startApplier(t)
-	var answers []chan answer
-	answers = append(answers, submit(q, "e0", planOf(alloc("a0", "n1", 1))))
-	<-raft.proposed
-	answers = append(answers, submit(q, "e1", planOf(alloc("a1", "n1", 1))))
-	<-raft.proposed // the pipeline is full: what comes now waits
-	for i := 2; i < 8; i++ {
-		answers = append(answers, submit(q, fmt.Sprint("e", i), planOf(alloc(fmt.Sprint("a", i), "n1", 1))))
-	}
-	for q.Len() < 6 {
-		time.Sleep(time.Millisecond) // the plans are submitted by goroutines of this test
-	}
-	for range 3 {
-		raft.release <- nil
-	}
-	for _, ch := range answers {
-		if a := <-ch; a.err != nil || a.result.AllocIndex == 0 {
-			t.Errorf("%+v %v", a.result, a.err)
+	synctest.Test(t, func(t *testing.T) {
+		raft, q, _ := startApplier(t)
+		var answers []chan answer
+		answers = append(answers, submit(q, "e0", planOf(alloc("a0", "n1", 1))))
+		<-raft.proposed
+		answers = append(answers, submit(q, "e1", planOf(alloc("a1", "n1", 1))))
+		<-raft.proposed // the pipeline is full: what comes now waits
+		for i := 2; i < 8; i++ {
+			answers = append(answers, submit(q, fmt.Sprint("e", i), planOf(alloc(fmt.Sprint("a", i), "n1", 1))))
 		}
-	}
-	if n := len(raft.entries); n != 3 || len(raft.entries[2]) != 6 {
-		t.Errorf("%d entries for 8 plans", n)
-	}
+		synctest.Wait() // all of them are submitted
+		for range 3 {
+			raft.release <- nil
+		}
+		for _, ch := range answers {
+			if a := <-ch; a.err != nil || a.result.AllocIndex == 0 {
+				t.Errorf("%+v %v", a.result, a.err)
+			}
+		}
+		if n := len(raft.entries); n != 3 || len(raft.entries[2]) != 6 {
+			t.Errorf("%d entries for 8 plans", n)
+		}
+	})
 }
 
 func TestApplierRefuses(t *testing.T) {
@@ -185,19 +189,19 @@ func TestApplierRefuses(t *testing.T) {
 }
 
 func TestQueueIsClosedOnFollowers(t *testing.T) {
-	q := NewQueue()
-	if _, err := q.Submit(context.Background(), planOf()); !errors.Is(err, structs.ErrNoLeader) {
-		t.Error(err)
-	}
-	q.setOpen(true)
-	waiting := submit(q, "e", planOf())
-	for q.Len() == 0 {
-		time.Sleep(time.Millisecond) // submitted by a goroutine of this test
-	}
-	q.setOpen(false)
-	if a := <-waiting; !errors.Is(a.err, structs.ErrNoLeader) {
-		t.Error(a.err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue()
+		if _, err := q.Submit(context.Background(), planOf()); !errors.Is(err, structs.ErrNoLeader) {
+			t.Error(err)
+		}
+		q.setOpen(true)
+		waiting := submit(q, "e", planOf())
+		synctest.Wait() // it is submitted
+		q.setOpen(false)
+		if a := <-waiting; !errors.Is(a.err, structs.ErrNoLeader) {
+			t.Error(a.err)
+		}
+	})
 }
 
 func TestPreemptionMakesEvaluations(t *testing.T) {
