@@ -289,6 +289,12 @@ func TestNodeMustKeepItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err) // nobody knows the node yet
 	}
+	beat := func(n *node) int { // an answer shows that the session is in place
+		return n.call("heartbeat", &structs.NodeHeartbeatRequest{NodeID: n.id, SecretID: n.secret}, nil)
+	}
+	if code := beat(stranger); code != 200 {
+		t.Fatalf("heartbeat of an unknown node: %d", code)
+	}
 	if _, ok := m.Nodes().Local("n1"); ok {
 		t.Error("a node which never registered is reachable")
 	}
@@ -300,6 +306,9 @@ func TestNodeMustKeepItsSecret(t *testing.T) {
 	second, err := dialNode(t, m, "n2", "forged", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if code := beat(second); code != 200 {
+		t.Fatalf("heartbeat of an unknown node: %d", code)
 	}
 	if code := other.call("register", &structs.NodeRegisterRequest{Node: &structs.Node{ID: "n2", SecretID: "secret-n2",
 		Name: "n2"}}, nil); code != 200 {
@@ -320,7 +329,7 @@ func TestNodeMustKeepItsSecret(t *testing.T) {
 	if code := n.call("register", &structs.NodeRegisterRequest{Node: foreign}, nil); code != 403 {
 		t.Errorf("registration of another node: %d", code)
 	}
-	if code := stranger.call("heartbeat", &structs.NodeHeartbeatRequest{NodeID: "n1", SecretID: "forged"}, nil); code != 403 {
+	if code := beat(stranger); code != 403 {
 		t.Errorf("wrong secret at a heartbeat: %d", code)
 	}
 	if _, ok := m.Nodes().Local("n1"); !ok {

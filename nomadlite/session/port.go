@@ -255,6 +255,9 @@ func (p *Port) serveNode(conn net.Conn, hello wire.Hello) {
 	}
 	entry := &nodeSession{Session: s, nodeID: hello.NodeID, secret: hello.SecretID}
 	p.nodes.add(entry)
+	if err := p.admit(hello); err != nil {
+		_ = s.Close() // the node registered, with another secret, since the handshake
+	}
 	p.log.Debug("node connected", "node_id", hello.NodeID, "remote", conn.RemoteAddr())
 	id := route.Identity{Kind: route.NodeSession, NodeID: hello.NodeID, Addr: conn.RemoteAddr().String()}
 	_ = s.Serve(handlerFor(p.handlers.Node, id))
