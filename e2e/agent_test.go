@@ -220,7 +220,24 @@ func (a *agent) cleanup() {
 	if a.t.Failed() {
 		a.t.Logf("agent's log:\n%s", tail(a.log.String(), 20000))
 	}
+	a.unmount()
 	a.client.Close()
+}
+
+// unmount takes down the secrets directories of ended allocations, which a node keeps until garbage collection.
+func (a *agent) unmount() {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		a.t.Logf("read mounts: %v", err)
+		return
+	}
+	for _, line := range strings.Split(string(mounts), "\n") {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], a.dir+"/") {
+			if err := syscall.Unmount(fields[1], syscall.MNT_DETACH); err != nil {
+				a.t.Logf("unmount %s: %v", fields[1], err)
+			}
+		}
+	}
 }
 
 func tail(s string, n int) string {
