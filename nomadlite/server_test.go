@@ -166,6 +166,11 @@ func TestRestartLosesNothing(t *testing.T) {
 		if err := register(s, fmt.Sprint("job", i)); err != nil {
 			t.Fatal(err)
 		}
+		if i == 10 { // some come back from a snapshot, the others from the log
+			if err := s.lead.log().Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	until(t, s.store, "root key", func() bool { return len(s.store.RootKeys(nil)) == 1 })
 	token, kid, err := s.keys.SignClaims(map[string]string{"sub": "a"})

@@ -160,7 +160,10 @@ func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err e
 	if err != nil {
 		return fmt.Errorf("process evaluation: %w", err)
 	}
-	return sched.Process(ctx, d.Eval)
+	if err := sched.Process(ctx, d.Eval); err != nil {
+		return err
+	}
+	return s.flush(ctx, "store evaluations")
 }
 
 // session is one evaluation under way.
@@ -168,12 +171,18 @@ type session struct {
 	pool     *Pool
 	delivery Delivery
 	snapshot uint64 // index of the state which the scheduler looks at now
+	// created are evaluations that go into the same raft entry as what the scheduler does next.
+	created []*structs.Evaluation
 }
 
 var _ scheduler.Planner = (*session)(nil)
 
-// SubmitPlan stamps the plan with the delivery and the snapshot and waits for its result.
+// SubmitPlan stamps the plan with the delivery and the snapshot and waits for its result. Evaluations which the plan may
+// name are stored before.
 func (s *session) SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.PlanResult, scheduler.State, error) {
+	if err := s.flush(ctx, "store evaluations"); err != nil {
+		return nil, nil, err
+	}
 	plan.EvalID, plan.EvalToken, plan.SnapshotIndex = s.delivery.Eval.ID, s.delivery.Token, s.snapshot
 	result, err := s.pool.cfg.Leader.SubmitPlan(ctx, plan)
 	if err != nil {
@@ -190,26 +199,39 @@ func (s *session) SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.
 	return result, snap.Scheduler(), nil
 }
 
-// UpdateEval stores the evaluation's new status.
+// UpdateEval stores the evaluation's new status, with the evaluations that were created for it in the same entry.
 func (s *session) UpdateEval(ctx context.Context, eval *structs.Evaluation) error {
-	return s.store(ctx, "update evaluation", eval)
+	s.add(eval)
+	return s.flush(ctx, "update evaluation")
 }
 
-// CreateEval stores a new evaluation. A blocked one carries the index of the state that had no room for it.
-func (s *session) CreateEval(ctx context.Context, eval *structs.Evaluation) error {
-	return s.store(ctx, "create evaluation", eval)
+// CreateEval stores a new evaluation together with what comes next: a plan, or the status of this evaluation.
+func (s *session) CreateEval(_ context.Context, eval *structs.Evaluation) error {
+	s.add(eval)
+	return nil
 }
 
 // ReblockEval puts an evaluation that was blocked before back among the blocked ones.
 func (s *session) ReblockEval(ctx context.Context, eval *structs.Evaluation) error {
-	return s.store(ctx, "block evaluation again", eval)
+	s.add(eval)
+	return s.flush(ctx, "block evaluation again")
 }
 
-func (s *session) store(ctx context.Context, what string, eval *structs.Evaluation) error {
+// add takes an evaluation with the index of the state that it was decided on: a blocked one is compared by it with
+// what happened since.
+func (s *session) add(eval *structs.Evaluation) {
 	row := eval.Copy()
 	row.SnapshotIndex = s.snapshot
-	if _, err := s.pool.cfg.Leader.UpdateEvals(ctx, s.delivery.Eval.ID, s.delivery.Token, []*structs.Evaluation{row}); err != nil {
+	s.created = append(s.created, row)
+}
+
+func (s *session) flush(ctx context.Context, what string) error {
+	if len(s.created) == 0 {
+		return nil
+	}
+	if _, err := s.pool.cfg.Leader.UpdateEvals(ctx, s.delivery.Eval.ID, s.delivery.Token, s.created); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	s.created = nil
 	return nil
 }

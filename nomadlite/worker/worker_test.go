@@ -169,6 +169,32 @@ func TestWorkerPlaces(t *testing.T) {
 	}
 }
 
+// TestWorkerStoresTogether: an evaluation and the one that is blocked for it are one entry; nothing of an evaluation that
+// failed is stored.
+func TestWorkerStoresTogether(t *testing.T) {
+	withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+		blocked := eval.Copy()
+		blocked.ID, blocked.Status, blocked.JobID = eval.ID+"-blocked", structs.EvalStatusBlocked, "other"
+		if err := cfg.Planner.CreateEval(ctx, blocked); err != nil {
+			return err
+		}
+		if eval.ID == "bad" {
+			return errors.New("no")
+		}
+		return complete(ctx, cfg, eval)
+	}, nil, func(r *rig) {
+		r.put("good")
+		r.put("bad")
+		done, blocked := r.log.Store.Eval(nil, "good"), r.log.Store.Eval(nil, "good-blocked")
+		if blocked == nil || done.ModifyIndex != blocked.CreateIndex {
+			t.Errorf("stored apart: %+v, %+v", done, blocked)
+		}
+		if r.log.Store.Eval(nil, "bad-blocked") != nil {
+			t.Error("an evaluation that failed left another one behind")
+		}
+	})
+}
+
 func TestWorkerContainsAPanic(t *testing.T) {
 	var mu sync.Mutex
 	runs := 0
