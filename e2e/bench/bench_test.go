@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/e2e/nodesim/sim"
 	"github.com/nomadlite/nomadlite/e2e/proc"
 )
 
@@ -87,6 +90,65 @@ func BenchmarkTasks(b *testing.B) {
 			b.Fatalf("%d tasks still run, the servers say none", n)
 		}
 	})
+}
+
+// TestMeasuring runs what the benchmarks do with a few tasks, so that they work when they are wanted.
+func TestMeasuring(t *testing.T) {
+	a := proc.New(t, nil)
+	a.OwnBinary()
+	a.Start()
+	awaitNode(t, a.Client)
+	if n := a.TasksNamed("sleep"); n != 0 {
+		t.Errorf("%d tasks before there is a job", n)
+	}
+	job := sleepers("few", 3)
+	register(t, a.Client, job)
+	if n := a.TasksNamed("sleep"); n != 3 {
+		t.Errorf("%d tasks, want 3", n)
+	}
+	supervisors, err := a.Supervisors()
+	if err != nil || len(supervisors) != 1 {
+		t.Errorf("supervisors: %v %v", supervisors, err)
+	}
+	if pss := mebibytes(a.Memory()); pss < 5 || pss > 500 {
+		t.Errorf("agent and supervisor need %.1f MiB", pss)
+	}
+	stop(t, a.Client, job)
+	if n := a.TasksNamed("sleep"); n != 0 {
+		t.Errorf("%d tasks after the job was stopped", n)
+	}
+}
+
+// BenchmarkNodes puts simulated nodes on one server with data on disk: the time until all have registered, and until
+// allocations, five on each node, run and are stopped.
+func BenchmarkNodes(b *testing.B) {
+	const nodes, allocs = 1000, 5000
+	for b.Loop() {
+		server := proc.New(b, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
+		server.Start()
+		fleet, err := sim.New(sim.Config{Nodes: nodes, Servers: []string{fmt.Sprintf("127.0.0.1:%d", server.RPC)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ran := make(chan error, 1)
+		go func() { ran <- fleet.Run(context.Background()) }()
+		b.Cleanup(func() {
+			if err := errors.Join(fleet.Close(), <-ran); err != nil {
+				b.Error(err)
+			}
+		})
+		stats, err := fleet.Await(limited(b), func(st sim.Stats) bool { return st.Ready == nodes })
+		if err != nil {
+			b.Fatalf("%v; last seen: %+v", err, stats)
+		}
+		note(b, "nodes", float64(stats.RegDoneMS), "nodes-ms")
+		note(b, "server", mebibytes(server.Memory())*1024/nodes, "KiB/node")
+		job := sleepers("many", allocs)
+		job.Datacenters = []string{"*"}
+		note(b, "allocs", milliseconds(register(b, server.Client, job)), "allocs-ms")
+		note(b, "allocsstop", milliseconds(stop(b, server.Client, job)), "allocs-stop-ms")
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkBinary is the size of the stripped binary.
