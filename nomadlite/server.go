@@ -237,7 +237,7 @@ func (s *Server) nodeSecret(nodeID string) (string, bool) {
 }
 
 // serve runs everything that lives as long as the server, and ends it in order: first the leader's work and the workers,
-// then the port, last raft.
+// then raft, last the port.
 func (s *Server) serve(ctx context.Context, log *cluster.Raft, membership *cluster.Membership) error {
 	nodes := session.NewNodeProtocol(session.NodeConfig{Logger: s.cfg.Logger, Store: s.store, Raft: s.lead,
 		Heartbeats: s.beats, Assignments: s.assignments, Servers: s.members.Addrs})
@@ -289,7 +289,8 @@ func (s *Server) serve(ctx context.Context, log *cluster.Raft, membership *clust
 		cancel(s.fsm.Err())
 	}
 	duties.Wait()
-	err = errors.Join(s.port.Close(), log.Close())
+	err = log.Close()
+	err = errors.Join(err, s.port.Close())
 	transport.Wait()
 	if cause := context.Cause(work); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"io"
 	"net"
 	"sync"
 
@@ -53,6 +54,19 @@ func (s *ownedStream) Close() error {
 		_ = c.Conn.Close()
 	}
 	return s.StreamLayer.Close()
+}
+
+// Read gives io.EOF once the layer is closed: an end that this server made is no fault.
+func (c *ownedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.layer.mu.Lock()
+		defer c.layer.mu.Unlock()
+		if c.layer.closed {
+			return n, io.EOF
+		}
+	}
+	return n, err
 }
 
 // Close forgets the connection.
