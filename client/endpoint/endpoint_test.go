@@ -84,7 +84,9 @@ func (b *fakeBackend) CollectAlloc(_ context.Context, id string) error {
 	b.collected = append(b.collected, id)
 	return nil
 }
-func (b *fakeBackend) Node() *structs.Node { return &structs.Node{Meta: map[string]string{"rack": "r1"}} }
+func (b *fakeBackend) Node() *structs.Node {
+	return &structs.Node{Meta: map[string]string{"rack": "r1"}}
+}
 
 type server struct {
 	*httptest.Server

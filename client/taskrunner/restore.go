@@ -15,8 +15,9 @@ func (r *Runner) restore(ctx context.Context) {
 	phase, handle, exit, id := r.local.Phase, r.local.Handle, r.local.Exit, r.taskID()
 	r.mu.Unlock()
 	switch {
-	case phase == Starting:
-		// Nobody knows whether the driver got as far as a process: make sure that there is none.
+	case phase == Prestart || phase == Starting:
+		// The attempt is on disk, what came after it may not be. Nobody knows whether the driver got as far as a
+		// process: make sure that there is none.
 		r.undoStart(ctx, id)
 		r.change(func(l *Local) { l.Phase = Prestart })
 	case !phase.hasProcess() || exit != nil:

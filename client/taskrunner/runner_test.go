@@ -102,6 +102,7 @@ type rig struct {
 	t      *testing.T
 	driver *fakedriver.Driver
 	disk   *disk
+	store  Store // the disk, unless a test set another
 	hooks  *trace
 	job    *structs.Job
 	task   *structs.Task
@@ -129,13 +130,17 @@ func newRig(t *testing.T, jobType string) *rig {
 
 // start makes a runner, from the disk when there is something on it, and runs it.
 func (r *rig) start() {
+	store := r.store
+	if store == nil {
+		store = r.disk
+	}
 	var record *Local
 	if r.disk.data != nil {
 		record = r.disk.load(r.t)
 	}
 	r.runner = New(Config{
 		Alloc: &structs.Allocation{ID: "a1", Job: r.job, TaskGroup: "g"}, Task: r.task, Driver: r.driver,
-		Hooks: []hook.Hook{r.hooks}, Store: r.disk, Changed: func() {}, Saved: func() {},
+		Hooks: []hook.Hook{r.hooks}, Store: store, Changed: func() {}, Saved: func() {},
 		Clock: boottime.Fake{ID: r.boot}, Random: func() float64 { return 0 }, Hold: r.hold,
 		Build: func(_ context.Context, b BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil

@@ -5,6 +5,7 @@ package fakedriver
 import (
 	"context"
 	"fmt"
+	"path"
 	"sync"
 	"time"
 
@@ -112,6 +113,15 @@ func (d *Driver) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.Handl
 	}
 	if _, dup := d.tasks[cfg.ID]; dup {
 		return nil, fmt.Errorf("task %s was started twice", cfg.ID)
+	}
+	for id, other := range d.tasks {
+		select {
+		case <-other.ended:
+		default:
+			if path.Dir(id) == path.Dir(cfg.ID) { // another attempt of the same task
+				panic(fmt.Sprintf("%s was started while %s runs", cfg.ID, id))
+			}
+		}
 	}
 	d.note("start %s", cfg.ID)
 	d.tasks[cfg.ID] = &Task{Config: cfg, ended: make(chan struct{})}
