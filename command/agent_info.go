@@ -19,7 +19,7 @@ func agentInfo() *spec {
 			return func(ctx context.Context, c *call) error {
 				self, err := c.client.Agent().Self(ctx)
 				if err != nil {
-					return fmt.Errorf("Error querying agent: %s", api.Text(err))
+					return fmt.Errorf("error querying agent: %s", api.Text(err))
 				}
 				if done, err := data(c.out, self, asJSON, tmpl); done {
 					return err

@@ -54,7 +54,7 @@ func (f *allocFSFlags) run(ctx context.Context, c *call) error {
 	}
 	info, _, err := c.client.AllocFS().Stat(ctx, a.ID, path, nil)
 	if err != nil {
-		return fmt.Errorf("Error reading %q: %s", path, api.Text(err))
+		return fmt.Errorf("error reading %q: %s", path, api.Text(err))
 	}
 	switch {
 	case f.stat:
@@ -63,7 +63,7 @@ func (f *allocFSFlags) run(ctx context.Context, c *call) error {
 	case info.IsDir:
 		list, _, err := c.client.AllocFS().List(ctx, a.ID, path, nil)
 		if err != nil {
-			return fmt.Errorf("Error listing %q: %s", path, api.Text(err))
+			return fmt.Errorf("error listing %q: %s", path, api.Text(err))
 		}
 		c.printf("%s", f.table(list))
 		return nil
@@ -86,14 +86,14 @@ func (f *allocFSFlags) print(ctx context.Context, c *call, id, path string, size
 	}
 	frames, err := c.client.AllocFS().Stream(ctx, id, path, api.OriginStart, offset, f.follow, nil)
 	if err != nil {
-		return fmt.Errorf("Error reading %q: %s", path, api.Text(err))
+		return fmt.Errorf("error reading %q: %s", path, api.Text(err))
 	}
 	defer frames.Close()
 	if lines >= 0 && !f.follow {
 		return copyLastLines(c.out, frames, lines)
 	}
 	if _, err := io.Copy(c.out, frames); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("Error reading %q: %w", path, err)
+		return fmt.Errorf("error reading %q: %w", path, err)
 	}
 	return nil
 }

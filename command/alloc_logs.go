@@ -75,14 +75,14 @@ func (f *allocLogsFlags) run(ctx context.Context, c *call) error {
 	}
 	frames, err := c.client.AllocFS().Logs(ctx, a.ID, opts, nil)
 	if err != nil {
-		return fmt.Errorf("Error reading logs: %s", api.Text(err))
+		return fmt.Errorf("error reading logs: %s", api.Text(err))
 	}
 	defer frames.Close()
 	if lines >= 0 && !f.follow {
 		return copyLastLines(c.out, frames, int(lines))
 	}
 	if _, err := io.Copy(c.out, frames); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("Error reading logs: %w", err)
+		return fmt.Errorf("error reading logs: %w", err)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (f *allocLogsFlags) run(ctx context.Context, c *call) error {
 func copyLastLines(w io.Writer, r io.Reader, n int) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
-		return fmt.Errorf("Error reading logs: %w", err)
+		return fmt.Errorf("error reading logs: %w", err)
 	}
 	start, seen := len(text), 0
 	for start > 0 {
@@ -125,7 +125,7 @@ func (c *call) allocOfJob(ctx context.Context, jobID, group string) (*structs.Al
 	}
 	allocs, _, err := c.client.Jobs().Allocations(ctx, structs.Val(job.ID), false, &api.QueryOptions{Namespace: structs.Val(job.Namespace)})
 	if err != nil {
-		return nil, fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return nil, fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	var fit []*structs.AllocationListStub
 	for _, a := range allocs {
@@ -134,7 +134,7 @@ func (c *call) allocOfJob(ctx context.Context, jobID, group string) (*structs.Al
 		}
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("Job %q has no allocation to look at", structs.Val(job.ID))
+		return nil, fmt.Errorf("job %q has no allocation to look at", structs.Val(job.ID))
 	}
 	sort.SliceStable(fit, func(i, j int) bool {
 		x, y := fit[i].ClientStatus == structs.AllocClientStatusRunning, fit[j].ClientStatus == structs.AllocClientStatusRunning

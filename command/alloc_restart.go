@@ -43,7 +43,7 @@ ended. An allocation may be given by prefix.`,
 				}
 				opts := api.RestartOptions{Task: task, AllTasks: all, NoShutdownDelay: noDelay, KillTimeout: killTimeout}
 				if err := c.client.Allocations().Restart(ctx, a.ID, opts, nil); err != nil {
-					return fmt.Errorf("Failed to restart allocation: %s", api.Text(err))
+					return fmt.Errorf("failed to restart allocation: %s", api.Text(err))
 				}
 				return nil
 			}

@@ -31,7 +31,7 @@ func allocSignal() *spec {
 					}
 				}
 				if err := c.client.Allocations().Signal(ctx, a.ID, task, signal, nil); err != nil {
-					return fmt.Errorf("Error signalling allocation: %s", api.Text(err))
+					return fmt.Errorf("error signalling allocation: %s", api.Text(err))
 				}
 				return nil
 			}

@@ -43,7 +43,7 @@ An allocation may be given by prefix.`,
 func (f *allocStatusFlags) list(ctx context.Context, c *call) error {
 	allocs, _, err := c.client.Allocations().List(ctx, c.query())
 	if err != nil {
-		return fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	if done, err := data(c.out, allocs, f.asJSON, f.tmpl); done {
 		return err
@@ -147,7 +147,7 @@ func (f *allocStatusFlags) ports(c *call, a *structs.Allocation) {
 func (f *allocStatusFlags) usage(ctx context.Context, c *call, a *structs.Allocation) error {
 	stats, err := c.client.Allocations().Stats(ctx, a.ID, nil)
 	if err != nil {
-		return fmt.Errorf("Error querying usage: %s", api.Text(err))
+		return fmt.Errorf("error querying usage: %s", api.Text(err))
 	}
 	rows := [][]string{{"Task", "CPU", "Memory"}}
 	for _, name := range sortedKeys(stats.Tasks) {

@@ -29,7 +29,7 @@ func allocStop() *spec {
 				}
 				answer, _, err := c.client.Allocations().Stop(ctx, a.ID, &api.StopOptions{NoShutdownDelay: noDelay, KillTimeout: killTimeout}, nil)
 				if err != nil {
-					return fmt.Errorf("Error stopping allocation: %s", api.Text(err))
+					return fmt.Errorf("error stopping allocation: %s", api.Text(err))
 				}
 				if detach {
 					c.printf("%s\n", answer.EvalID)

@@ -24,10 +24,10 @@ func taskOf(a *structs.Allocation, name string) (string, error) {
 		names = append(names, t.Name)
 	}
 	if name != "" {
-		return "", fmt.Errorf("Allocation %q has no task %q. Its tasks are: %s", shortID(a.ID, false), name, strings.Join(names, ", "))
+		return "", fmt.Errorf("allocation %q has no task %q. Its tasks are: %s", shortID(a.ID, false), name, strings.Join(names, ", "))
 	}
 	if len(names) == 1 {
 		return names[0], nil
 	}
-	return "", fmt.Errorf("Allocation %q has several tasks, name one of: %s", shortID(a.ID, false), strings.Join(names, ", "))
+	return "", fmt.Errorf("allocation %q has several tasks, name one of: %s", shortID(a.ID, false), strings.Join(names, ", "))
 }

@@ -12,6 +12,8 @@ import (
 	"sort"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/cli"
 
@@ -134,9 +136,19 @@ func (r *runner) Run(args []string) int {
 	case ctx.Err() != nil:
 		return 130
 	default:
-		fmt.Fprintln(r.streams.err, strings.TrimRight(err.Error(), "\n"))
+		fmt.Fprintln(r.streams.err, sentence(err))
 		return 1
 	}
+}
+
+// sentence is an error as people read it.
+func sentence(err error) string {
+	text := strings.TrimRight(err.Error(), "\n")
+	first, size := utf8.DecodeRuneInString(text)
+	if word, _, _ := strings.Cut(text, " "); strings.ContainsAny(word, ":/.=-") {
+		return text // begins with a place or a flag
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 func (r *runner) flags() (*flag.FlagSet, *clientFlags, func(context.Context, *call) error) {

@@ -19,7 +19,7 @@ func configValidate() *spec {
 					return err
 				}
 				if _, err := agent.Resolve(cfg, false); err != nil {
-					return fmt.Errorf("Configuration is not valid: %w", err)
+					return fmt.Errorf("configuration is not valid: %w", err)
 				}
 				c.printf("Configuration is valid!\n")
 				return nil

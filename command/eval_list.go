@@ -37,7 +37,7 @@ func evalList() *spec {
 				}
 				evals, meta, err := c.client.Evaluations().List(ctx, q)
 				if err != nil {
-					return fmt.Errorf("Error querying evaluations: %s", api.Text(err))
+					return fmt.Errorf("error querying evaluations: %s", api.Text(err))
 				}
 				if done, err := data(c.out, evals, asJSON, tmpl); done {
 					return err

@@ -72,7 +72,7 @@ func printEval(ctx context.Context, c *call, e *structs.Evaluation, verbose bool
 	}
 	allocs, _, err := c.client.Evaluations().Allocations(ctx, e.ID, nil)
 	if err != nil {
-		return fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	if len(allocs) > 0 {
 		c.printf("\nAllocations\n%s", allocTable(allocs, verbose, now))

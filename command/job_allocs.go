@@ -28,7 +28,7 @@ func jobAllocs() *spec {
 				}
 				allocs, _, err := c.client.Jobs().Allocations(ctx, structs.Val(job.ID), all, &api.QueryOptions{Namespace: structs.Val(job.Namespace)})
 				if err != nil {
-					return fmt.Errorf("Error querying allocations: %s", api.Text(err))
+					return fmt.Errorf("error querying allocations: %s", api.Text(err))
 				}
 				if done, err := data(c.out, allocs, asJSON, tmpl); done {
 					return err

@@ -26,7 +26,7 @@ func jobEval() *spec {
 				answer, _, err := c.client.Jobs().Evaluate(ctx, structs.Val(job.ID), structs.EvalOptions{ForceReschedule: force},
 					&api.WriteOptions{Namespace: structs.Val(job.Namespace)})
 				if err != nil {
-					return fmt.Errorf("Error evaluating job: %s", api.Text(err))
+					return fmt.Errorf("error evaluating job: %s", api.Text(err))
 				}
 				if detach {
 					c.printf("Created eval ID: %q\n", shortID(answer.EvalID, verbose))

@@ -34,7 +34,7 @@ given. A file that exists is never overwritten.`,
 				}
 				file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 				if errors.Is(err, os.ErrExist) {
-					return fmt.Errorf("A file %q exists already; give another name", name)
+					return fmt.Errorf("a file %q exists already; give another name", name)
 				}
 				if err != nil {
 					return fmt.Errorf("write example: %w", err)

@@ -67,5 +67,5 @@ func (c *call) jobVersion(ctx context.Context, job *structs.Job, version string)
 			return v, nil
 		}
 	}
-	return nil, fmt.Errorf("Job %q has no version %d", structs.Val(job.ID), want)
+	return nil, fmt.Errorf("job %q has no version %d", structs.Val(job.ID), want)
 }

@@ -69,7 +69,7 @@ func (f *jobRunFlags) run(ctx context.Context, c *call) error {
 	}
 	answer, _, err := c.client.Jobs().Register(ctx, job, opts, c.jobWrite(job))
 	if err != nil {
-		return fmt.Errorf("Error submitting job: %s", api.Text(err))
+		return fmt.Errorf("error submitting job: %s", api.Text(err))
 	}
 	if answer.Warnings != "" {
 		c.warnf("Job Warnings:\n%s\n\n", answer.Warnings)

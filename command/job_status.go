@@ -40,7 +40,7 @@ func jobStatus() *spec {
 func (f *jobStatusFlags) list(ctx context.Context, c *call) error {
 	jobs, _, err := c.client.Jobs().List(ctx, c.query())
 	if err != nil {
-		return fmt.Errorf("Error querying jobs: %s", api.Text(err))
+		return fmt.Errorf("error querying jobs: %s", api.Text(err))
 	}
 	if done, err := data(c.out, jobs, f.asJSON, f.tmpl); done {
 		return err
@@ -81,15 +81,15 @@ func (f *jobStatusFlags) one(ctx context.Context, c *call, id string) error {
 	jobID := structs.Val(job.ID)
 	allocs, _, err := c.client.Jobs().Allocations(ctx, jobID, f.allAllocs, q)
 	if err != nil {
-		return fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	evals, _, err := c.client.Jobs().Evaluations(ctx, jobID, q)
 	if err != nil {
-		return fmt.Errorf("Error querying evaluations: %s", api.Text(err))
+		return fmt.Errorf("error querying evaluations: %s", api.Text(err))
 	}
 	summary, _, err := c.client.Jobs().Summary(ctx, jobID, q)
 	if err != nil {
-		return fmt.Errorf("Error querying summary: %s", api.Text(err))
+		return fmt.Errorf("error querying summary: %s", api.Text(err))
 	}
 	if done, err := data(c.out, map[string]any{"Job": job, "Allocations": allocs, "Evaluations": evals, "Summary": summary},
 		f.asJSON, f.tmpl); done {
@@ -180,7 +180,7 @@ func (f *jobStatusFlags) failures(c *call, evals []*structs.Evaluation) {
 func (f *jobStatusFlags) deployment(ctx context.Context, c *call, jobID string, q *api.QueryOptions) error {
 	d, _, err := c.client.Jobs().LatestDeployment(ctx, jobID, q)
 	if err != nil {
-		return fmt.Errorf("Error querying deployment: %s", api.Text(err))
+		return fmt.Errorf("error querying deployment: %s", api.Text(err))
 	}
 	if d != nil {
 		c.printf("\nLatest Deployment\nID          = %s\n%s", shortID(d.ID, f.verbose), deploymentTable(d))

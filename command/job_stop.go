@@ -90,7 +90,7 @@ func (f *jobStopFlags) run(ctx context.Context, c *call) error {
 		}
 		answer, _, err := c.client.Jobs().Deregister(ctx, jobID, opts, &api.WriteOptions{Namespace: structs.Val(job.Namespace)})
 		if err != nil {
-			return fmt.Errorf("Error stopping job %q: %s", jobID, api.Text(err))
+			return fmt.Errorf("error stopping job %q: %s", jobID, api.Text(err))
 		}
 		if answer.EvalID == "" {
 			c.printf("Job %q stopped\n", jobID)

@@ -38,13 +38,13 @@ func validateJob(ctx context.Context, c *call, job *structs.Job) error {
 			if len(faults) == 0 {
 				faults = []string{answer.Error}
 			}
-			return fmt.Errorf("Job validation errors:\n* %s", strings.Join(faults, "\n* "))
+			return fmt.Errorf("job validation errors:\n* %s", strings.Join(faults, "\n* "))
 		}
 		if answer.Warnings != "" {
 			c.warnf("Job Warnings:\n%s\n\n", answer.Warnings)
 		}
 	case api.StatusCode(err) != 0:
-		return fmt.Errorf("Error validating job: %s", api.Text(err))
+		return fmt.Errorf("error validating job: %s", api.Text(err))
 	default: // no agent
 		job.Canonicalize()
 		if err := job.Validate(); err != nil {

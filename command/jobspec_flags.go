@@ -59,7 +59,7 @@ func (f *jobspecFlags) parse(c *call, path string) (*structs.Job, *structs.JobSu
 	result, err := jobspec.Parse(jobspec.Config{Path: name, Body: body, AllowFS: true, Strict: f.strict,
 		Vars: f.vars, VarFiles: f.varFiles, Env: c.environ})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w", err)
+		return nil, nil, err
 	}
 	if text := jobspec.FormatDiagnostics(result.Warnings, result.Files, hcl.DiagWarning); text != "" {
 		c.warnf("Warnings:\n%s\n", text)
@@ -89,10 +89,10 @@ func (f *jobspecFlags) read(c *call, path string) ([]byte, error) {
 	}
 	body, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("Cannot read jobspec: there is no file %q", path)
+		return nil, fmt.Errorf("cannot read jobspec: there is no file %q", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Cannot read jobspec: %w", err)
+		return nil, fmt.Errorf("cannot read jobspec: %w", err)
 	}
 	return body, nil
 }

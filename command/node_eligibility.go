@@ -19,7 +19,7 @@ func nodeEligibility() *spec {
 			fs.BoolVar(&self, "self", false, "The node of the agent that is asked.")
 			return func(ctx context.Context, c *call) error {
 				if enable == disable {
-					return fmt.Errorf("Give exactly one of -enable and -disable")
+					return fmt.Errorf("give exactly one of -enable and -disable")
 				}
 				id := ""
 				if len(c.args) == 1 {
@@ -28,19 +28,19 @@ func nodeEligibility() *spec {
 				if self {
 					agent, err := c.client.Agent().Self(ctx)
 					if err != nil {
-						return fmt.Errorf("Error querying agent: %s", api.Text(err))
+						return fmt.Errorf("error querying agent: %s", api.Text(err))
 					}
 					id = agent.Stats["client"]["node_id"]
 				}
 				if id == "" {
-					return fmt.Errorf("Name a node, or use -self on a client agent")
+					return fmt.Errorf("name a node, or use -self on a client agent")
 				}
 				node, err := c.node(ctx, id)
 				if err != nil {
 					return err
 				}
 				if _, _, err := c.client.Nodes().SetEligibility(ctx, node.ID, enable, nil); err != nil {
-					return fmt.Errorf("Error setting eligibility: %s", api.Text(err))
+					return fmt.Errorf("error setting eligibility: %s", api.Text(err))
 				}
 				word := "ineligible"
 				if enable {

@@ -49,10 +49,10 @@ func (f *nodeStatusFlags) run(ctx context.Context, c *call) error {
 	case f.self:
 		self, err := c.client.Agent().Self(ctx)
 		if err != nil {
-			return fmt.Errorf("Error querying agent: %s", api.Text(err))
+			return fmt.Errorf("error querying agent: %s", api.Text(err))
 		}
 		if id = self.Stats["client"]["node_id"]; id == "" {
-			return fmt.Errorf("The agent that was asked is no client: it has no node")
+			return fmt.Errorf("the agent that was asked is no client: it has no node")
 		}
 	default:
 		return f.list(ctx, c)
@@ -71,7 +71,7 @@ func (f *nodeStatusFlags) list(ctx context.Context, c *call) error {
 	}
 	nodes, meta, err := c.client.Nodes().List(ctx, q)
 	if err != nil {
-		return fmt.Errorf("Error querying nodes: %s", api.Text(err))
+		return fmt.Errorf("error querying nodes: %s", api.Text(err))
 	}
 	if done, err := data(c.out, nodes, f.asJSON, f.tmpl); done {
 		return err
@@ -117,7 +117,7 @@ func (f *nodeStatusFlags) list(ctx context.Context, c *call) error {
 func runningAllocs(ctx context.Context, c *call, nodeID string) (int, error) {
 	allocs, _, err := c.client.Nodes().Allocations(ctx, nodeID, nil)
 	if err != nil {
-		return 0, fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return 0, fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	n := 0
 	for _, a := range allocs {
@@ -147,7 +147,7 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 	}
 	allocs, _, err := c.client.Nodes().Allocations(ctx, n.ID, nil)
 	if err != nil {
-		return fmt.Errorf("Error querying allocations: %s", api.Text(err))
+		return fmt.Errorf("error querying allocations: %s", api.Text(err))
 	}
 	f.events(c, n)
 	f.resources(c, n, allocs)
@@ -214,7 +214,7 @@ func (f *nodeStatusFlags) resources(c *call, n *structs.Node, allocs []*structs.
 func (f *nodeStatusFlags) usage(ctx context.Context, c *call, id string) error {
 	stats, err := c.client.Nodes().Stats(ctx, id, nil)
 	if err != nil {
-		return fmt.Errorf("Error querying usage: %s", api.Text(err))
+		return fmt.Errorf("error querying usage: %s", api.Text(err))
 	}
 	memory := ""
 	if stats.Memory != nil {

@@ -19,7 +19,7 @@ func schedulerGetConfig() *spec {
 			return func(ctx context.Context, c *call) error {
 				cfg, _, err := c.client.Operator().SchedulerConfiguration(ctx, nil)
 				if err != nil {
-					return fmt.Errorf("Error querying the scheduler's configuration: %s", api.Text(err))
+					return fmt.Errorf("error querying the scheduler's configuration: %s", api.Text(err))
 				}
 				if done, err := data(c.out, cfg, asJSON, tmpl); done {
 					return err

@@ -19,7 +19,7 @@ func pick[T any](noun, id string, list []T, key func(T) string, describe func(T)
 	}
 	switch len(list) {
 	case 0:
-		return zero, fmt.Errorf("No %s with id or prefix %q found", noun, id)
+		return zero, fmt.Errorf("no %s with id or prefix %q found", noun, id)
 	case 1:
 		return list[0], nil
 	}
@@ -27,7 +27,7 @@ func pick[T any](noun, id string, list []T, key func(T) string, describe func(T)
 	for _, e := range list {
 		rows = append(rows, describe(e))
 	}
-	return zero, fmt.Errorf("Prefix %q matches %d %ss. Give a longer one of:\n\n%s", id, len(list), noun, table(rows))
+	return zero, fmt.Errorf("prefix %q matches %d %ss. Give a longer one of:\n\n%s", id, len(list), noun, table(rows))
 }
 
 // trimPrefix makes an id as the API has it.

@@ -22,14 +22,14 @@ func serverMembers() *spec {
 			return func(ctx context.Context, c *call) error {
 				members, err := c.client.Agent().Members(ctx, nil)
 				if err != nil {
-					return fmt.Errorf("Error querying servers: %s", api.Text(err))
+					return fmt.Errorf("error querying servers: %s", api.Text(err))
 				}
 				if done, err := data(c.out, members.Members, asJSON, tmpl); done {
 					return err
 				}
 				leader, err := c.client.Status().Leader(ctx)
 				if err != nil && api.StatusCode(err) != 500 {
-					return fmt.Errorf("Error querying the leader: %s", api.Text(err))
+					return fmt.Errorf("error querying the leader: %s", api.Text(err))
 				}
 				rows := [][]string{{"Name", "Address", "Port", "Status", "Leader", "Raft Version", "Build", "Datacenter", "Region"}}
 				if detailed {

@@ -64,7 +64,7 @@ func showAny(ctx context.Context, c *call, id string, jobs *jobStatusFlags) erro
 			func() error {
 				l, _, err := c.client.Deployments().List(ctx, q)
 				if err != nil || len(l) != 1 {
-					return fmt.Errorf("Several deployments begin with %q", id)
+					return fmt.Errorf("several deployments begin with %q", id)
 				}
 				c.printf("ID          = %s\nJob ID      = %s\n%s", l[0].ID, l[0].JobID, deploymentTable(l[0]))
 				return nil
@@ -74,7 +74,7 @@ func showAny(ctx context.Context, c *call, id string, jobs *jobStatusFlags) erro
 	for _, k := range kinds {
 		n, err := k.count()
 		if err != nil {
-			return fmt.Errorf("Error querying %ss: %s", k.name, api.Text(err))
+			return fmt.Errorf("error querying %ss: %s", k.name, api.Text(err))
 		}
 		if n > 0 {
 			found = append(found, k)
@@ -82,7 +82,7 @@ func showAny(ctx context.Context, c *call, id string, jobs *jobStatusFlags) erro
 	}
 	switch len(found) {
 	case 0:
-		return fmt.Errorf("Nothing with id or prefix %q found", id)
+		return fmt.Errorf("nothing with id or prefix %q found", id)
 	case 1:
 		return found[0].show()
 	}

@@ -14,7 +14,7 @@ func systemGC() *spec {
 		prepare: func(*flag.FlagSet) func(context.Context, *call) error {
 			return func(ctx context.Context, c *call) error {
 				if err := c.client.System().GarbageCollect(ctx); err != nil {
-					return fmt.Errorf("Error running system garbage collection: %s", api.Text(err))
+					return fmt.Errorf("error running system garbage collection: %s", api.Text(err))
 				}
 				return nil
 			}

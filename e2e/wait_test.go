@@ -75,23 +75,6 @@ func withStatus(list []*structs.AllocationListStub, status string) []*structs.Al
 	return out
 }
 
-// awaitAlloc waits until one allocation satisfies done.
-func awaitAlloc(t testing.TB, c *api.Client, id, what string, done func(*structs.Allocation) bool) *structs.Allocation {
-	t.Helper()
-	ctx := limited(t)
-	q := &api.QueryOptions{WaitTime: 5 * time.Second}
-	for {
-		a, meta, err := c.Allocations().Info(ctx, id, q)
-		if err != nil {
-			t.Fatalf("wait for %s: %v", what, err)
-		}
-		if done(a) {
-			return a
-		}
-		q.WaitIndex = meta.LastIndex
-	}
-}
-
 // job gives a job of one group with one raw_exec task that runs a shell script.
 func job(id, script string, change func(*structs.Job, *structs.TaskGroup, *structs.Task)) *structs.Job {
 	task := &structs.Task{Name: "t", Driver: "raw_exec",

@@ -86,9 +86,7 @@ func caseConfig(t *testing.T, dir, file string) (jobspec.Config, []string) {
 		}
 	}
 	if env, err := os.ReadFile(filepath.Join(base, name+".env")); err == nil {
-		for _, line := range strings.Split(strings.TrimSpace(string(env)), "\n") {
-			cfg.Env = append(cfg.Env, line)
-		}
+		cfg.Env = append(cfg.Env, strings.Split(strings.TrimSpace(string(env)), "\n")...)
 	}
 	return cfg, rest
 }

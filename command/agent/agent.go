@@ -18,6 +18,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client"
 	"github.com/nomadlite/nomadlite/nomadlite"
+	"github.com/nomadlite/nomadlite/nomadlite/cluster"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -51,6 +52,9 @@ func (a *Agent) open(stderr io.Writer) error {
 		return err
 	}
 	if a.set.DataDir != "" {
+		if err := cluster.CheckVersion(a.set.DataDir); err != nil { // before anything is written there
+			return err
+		}
 		unlock, err := lockDataDir(a.set.DataDir)
 		if err != nil {
 			return err
@@ -90,7 +94,7 @@ func (a *Agent) openLog(stderr io.Writer) error {
 
 // lockDataDir makes the folder and keeps other agents out of it.
 func lockDataDir(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o710); err != nil {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("data_dir %s cannot be used: %w", dir, err)
 	}
 	file, err := os.OpenFile(filepath.Join(dir, "agent.lock"), os.O_CREATE|os.O_RDWR, 0o600)

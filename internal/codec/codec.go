@@ -21,7 +21,7 @@ var (
 	decMode = func() cbor.DecMode {
 		m, err := cbor.DecOptions{
 			DefaultMapType:   reflect.TypeOf(map[string]any(nil)),
-			IntDec:           cbor.IntDecConvertSigned,
+			IntDec:           cbor.IntDecConvertSignedOrBigInt,
 			MaxArrayElements: 1 << 27,
 			MaxMapPairs:      1 << 27,
 			TimeTag:          cbor.DecTagIgnored,
