@@ -16,7 +16,8 @@ func (r *Runner) Run(ctx context.Context) {
 	defer close(r.ended)
 	defer r.procs.Wait()
 	for _, t := range r.tasks {
-		if p := t.runner.View().Phase; p != taskrunner.Waiting && p != taskrunner.Dead {
+		v := t.runner.View()
+		if v.Phase != taskrunner.Dead && (v.Phase != taskrunner.Waiting || v.Stopping) {
 			r.startTask(ctx, t)
 		}
 	}
@@ -75,7 +76,8 @@ func (r *Runner) taskViews() []taskView {
 	views := make([]taskView, len(r.tasks))
 	for i, t := range r.tasks {
 		tv := t.runner.View()
-		dead := tv.Phase == taskrunner.Dead
+		// Dead only once its goroutine has returned too: a reset gives it another one.
+		dead := tv.Phase == taskrunner.Dead && t.returned()
 		views[i] = taskView{
 			Name: t.name, Role: t.role, Leader: t.leader,
 			Waiting: !t.started && !dead, Process: t.started && !dead, Dead: dead,
@@ -163,9 +165,11 @@ func (r *Runner) startTask(ctx context.Context, t *task) {
 	if t.started {
 		return
 	}
-	t.started = true
+	done := make(chan struct{})
+	t.started, t.done = true, done
 	r.procs.Go(func() {
 		t.runner.Run(ctx)
+		close(done)
 		r.nudge()
 	})
 }
@@ -325,8 +329,11 @@ func (r *Runner) finish(ctx context.Context) {
 		}
 		r.cfg.Logger.Warn("postrun hook failed", "alloc", r.ID(), "error", err)
 	}
-	<-r.change(func(l *Local) { l.Done = true })
-	close(r.over)
+	select {
+	case <-r.change(func(l *Local) { l.Done = true }):
+		close(r.over)
+	case <-ctx.Done():
+	}
 }
 
 // applyUpdate hands an in-place update to hooks and tasks.

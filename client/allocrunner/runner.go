@@ -72,13 +72,26 @@ type Runner struct {
 	ended   chan struct{} // closed when Run has returned
 }
 
-// task is a task of the allocation; started is only touched by the loop.
+// task is a task of the allocation; started and done are only touched by the loop.
 type task struct {
 	name    string
 	role    role
 	leader  bool
 	runner  *taskrunner.Runner
 	started bool
+	done    <-chan struct{} // closed when its goroutine has returned; nil when it never had one
+}
+
+func (t *task) returned() bool {
+	if t.done == nil {
+		return true
+	}
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // New makes a runner, from its records when there are any. It does nothing yet.

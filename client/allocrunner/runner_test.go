@@ -118,6 +118,7 @@ type rig struct {
 	t        *testing.T
 	driver   *fakedriver.Driver
 	disk     *disk
+	store    Store // the disk, unless a test set another
 	hooks    *trace
 	alloc    *structs.Allocation
 	previous chan struct{}
@@ -145,6 +146,10 @@ func (r *rig) group() *structs.TaskGroup { return r.alloc.Job.TaskGroups[0] }
 
 func (r *rig) run() {
 	r.t.Helper()
+	store := r.store
+	if store == nil {
+		store = r.disk
+	}
 	record, tasks := r.disk.load(r.t)
 	runner, err := New(Config{
 		Alloc: r.alloc, Drivers: drivers{r.driver}, Hooks: []hook.Hook{r.hooks},
@@ -152,7 +157,7 @@ func (r *rig) run() {
 		Build: func(_ context.Context, b taskrunner.BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil
 		},
-		Store: r.disk, Observed: func(string) {}, Previous: r.previous, Clock: boottime.Fake{ID: "b"},
+		Store: store, Observed: func(string) {}, Previous: r.previous, Clock: boottime.Fake{ID: "b"},
 		Random: func() float64 { return 0 },
 	}, record, tasks)
 	if err != nil {
