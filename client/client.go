@@ -69,6 +69,7 @@ type Client struct {
 
 	registered *gate
 	synced     *gate
+	warmed     *gate
 	wakeDuty   chan struct{}
 	wakeReport chan struct{}
 	wakeGC     chan struct{}
@@ -90,7 +91,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, clock: boottime.System(),
 		held: map[string]*held{}, specs: map[string]*spec{}, dirty: map[string]struct{}{},
-		registered: newGate(), synced: newGate(),
+		registered: newGate(), synced: newGate(), warmed: newGate(),
 		wakeDuty: make(chan struct{}, 1), wakeReport: make(chan struct{}, 1), wakeGC: make(chan struct{}, 1),
 		done: make(chan struct{}),
 	}
@@ -212,12 +213,16 @@ func (c *Client) connect(ctx context.Context) {
 	}
 }
 
-// warm starts the supervisor, so that the first task does not wait for it.
+// warm starts the supervisor, so that the first task does not wait for it. Once begun it is brought to its end, so
+// that no half-started process is left when the agent ends at once.
 func (c *Client) warm(ctx context.Context) {
+	defer c.warmed.open()
 	if !c.driverEnabled("raw_exec") {
 		return
 	}
-	if err := c.supervisor.Ensure(ctx); err != nil && ctx.Err() == nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
+	defer cancel()
+	if err := c.supervisor.Ensure(ctx); err != nil {
 		c.log.Warn("supervisor does not start", "error", err)
 	}
 }
@@ -247,6 +252,13 @@ func (c *Client) leave() {
 		case <-ctx.Done():
 			c.log.Error("allocation did not end in time", "alloc", h.ID())
 		}
+	}
+	if !c.driverEnabled("raw_exec") {
+		return
+	}
+	select {
+	case <-c.warmed.ch:
+	case <-ctx.Done():
 	}
 	if err := c.supervisor.Shutdown(ctx); err != nil {
 		c.log.Warn("supervisor does not end", "error", err)

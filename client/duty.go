@@ -27,10 +27,14 @@ func (c *Client) connected() {
 	nudge(c.wakeDuty)
 }
 
-// isFresh says whether everything was reported in the present session.
+// isFresh says whether everything was reported in the present session. A node that holds nothing has nothing to
+// report, and may be ready with its first heartbeat.
 func (c *Client) isFresh() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.held) == 0 {
+		c.fresh = c.session
+	}
 	return c.fresh == c.session && c.session > 0
 }
 
