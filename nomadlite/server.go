@@ -115,7 +115,7 @@ func (s *Server) build() {
 		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals,
 		Servers: s.members.Addrs, Workers: s.workerInfo,
 		Limits: endpoint.Limits{JobMaxPriority: cfg.JobMaxPriority, JobMaxCount: cfg.JobMaxCount,
-			JobTrackedVersion: cfg.JobTrackedVersions},
+			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize)},
 	}
 	s.routes = endpoint.Routes(s.backend)
 }

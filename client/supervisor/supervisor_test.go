@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -430,6 +431,14 @@ func TestChildrenGetTheOriginalLimitsAndSignals(t *testing.T) {
 	n.start(n.spec("a", "ulimit -Sn; grep SigIgn /proc/self/status; grep SigBlk /proc/self/status; ps -o sid= -p $$ | tr -d ' '; exit 0"))
 	pid := n.wait("a").PID
 	fields := strings.Fields(n.output("a"))
+	if len(fields) > 2 {
+		ignored, err := strconv.ParseUint(fields[2], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Signals 32 and 33 belong to the C library, and make lets its children ignore them.
+		fields[2] = fmt.Sprintf("%016x", ignored&^(3<<31))
+	}
 	want := []string{"321", "SigIgn:", "0000000000000000", "SigBlk:", "0000000000000000", fmt.Sprint(pid)}
 	if fmt.Sprint(fields) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", fields, want)

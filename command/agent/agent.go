@@ -32,6 +32,7 @@ type Agent struct {
 	server *nomadlite.Server
 	client *client.Client
 	http   net.Listener
+	conns  *conns
 	ready  chan struct{}
 	undo   []func() // closes what New opened, last first
 }
@@ -185,6 +186,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if a.server != nil && a.client != nil {
+		a.server.Backend().LocalNode = a.client.NodeID
+	}
 	web, err := a.webServer(background)
 	if err != nil {
 		return err
@@ -239,6 +243,7 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) shutWeb(ctx context.Context, web *http.Server) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
+	a.conns.closeUnused()
 	if err := web.Shutdown(ctx); err != nil {
 		_ = web.Close()
 	}

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/nomadlite/nomadlite/nomadlite"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -44,7 +47,7 @@ func (r *resolver) server(s *Settings) *nomadlite.Config {
 		RaftTrailingLogs:       uint64(max(structs.Val(in.RaftTrailingLogs), 0)),
 		PlanApplyPipeline:      structs.Val(in.PlanApplyPipeline),
 		JobDefaultPriority:     structs.Val(in.JobDefaultPriority), JobMaxPriority: structs.Val(in.JobMaxPriority),
-		JobMaxCount: structs.Val(in.JobMaxCount), JobTrackedVersions: structs.Val(in.JobTrackedVersions),
+		JobMaxSourceSize: r.size("server.job_max_source_size", in.JobMaxSourceSize), JobMaxCount: structs.Val(in.JobMaxCount), JobTrackedVersions: structs.Val(in.JobTrackedVersions),
 		DefaultSchedulerConfig: r.schedulerConfig(in.DefaultSchedulerConfig),
 	}
 	if in.RaftProtocol != nil && *in.RaftProtocol != 3 && *in.RaftProtocol != 0 {
@@ -92,4 +95,28 @@ func (r *resolver) schedulerConfig(in *ServerDefaultSchedulerConfigConfig) *stru
 		r.faults.Addf("server.default_scheduler_config.scheduler_algorithm: %q is neither binpack nor spread", out.SchedulerAlgorithm)
 	}
 	return out
+}
+
+// size reads a number of bytes with an optional unit (K, M or G, of 1000; Ki, Mi, Gi of 1024; a trailing B is ignored).
+func (r *resolver) size(key string, s *string) int64 {
+	if s == nil || *s == "" {
+		return 0
+	}
+	text := strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(*s)), "B")
+	factor := int64(1)
+	for _, u := range []struct {
+		suffix string
+		factor int64
+	}{{"KI", 1 << 10}, {"MI", 1 << 20}, {"GI", 1 << 30}, {"K", 1000}, {"M", 1000 * 1000}, {"G", 1000 * 1000 * 1000}} {
+		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, factor = strings.TrimSpace(rest), u.factor
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		r.faults.Addf("%s: %q is no size such as 500K, 1M or 2G", key, *s)
+		return 0
+	}
+	return n * factor
 }

@@ -19,8 +19,8 @@ func (a *Agent) webServer(ctx context.Context) (*http.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter := &connLimiter{max: a.set.MaxHTTPConns, byHost: map[string]int{}}
-	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnState: limiter.state,
+	a.conns = newConns(a.set.MaxHTTPConns)
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnState: a.conns.state,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    a.log.Named("http").StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})}, nil
 }
@@ -68,43 +68,62 @@ func (a *Agent) clientOnlyRoutes() ([]route.Route, route.Handler) {
 	return rows, elsewhere
 }
 
-// connLimiter closes connections of a host that has too many open.
-type connLimiter struct {
-	max    int
+// conns knows the port's connections: it closes those of a host that has too many open, and at the end those which
+// never asked anything, for which a shutdown would wait.
+type conns struct {
+	max    int // of one host; 0 is no bound
 	mu     sync.Mutex
 	byHost map[string]int
-	known  map[net.Conn]string
+	known  map[net.Conn]*connInfo
 }
 
-func (l *connLimiter) state(conn net.Conn, state http.ConnState) {
-	if l.max <= 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+type connInfo struct {
+	host string
+	idle bool // nothing was asked yet
+}
+
+func newConns(limit int) *conns {
+	return &conns{max: limit, byHost: map[string]int{}, known: map[net.Conn]*connInfo{}}
+}
+
+func (c *conns) state(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
 		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 		if err != nil {
 			return
 		}
-		if l.byHost[host] >= l.max {
+		if c.max > 0 && c.byHost[host] >= c.max {
 			_ = conn.Close()
 			return
 		}
-		if l.known == nil {
-			l.known = map[net.Conn]string{}
+		c.byHost[host]++
+		c.known[conn] = &connInfo{host: host, idle: true}
+	case http.StateActive:
+		if info := c.known[conn]; info != nil {
+			info.idle = false
 		}
-		l.byHost[host]++
-		l.known[conn] = host
 	case http.StateClosed, http.StateHijacked:
-		host, ok := l.known[conn]
-		if !ok {
+		info := c.known[conn]
+		if info == nil {
 			return
 		}
-		delete(l.known, conn)
-		if l.byHost[host]--; l.byHost[host] == 0 {
-			delete(l.byHost, host)
+		delete(c.known, conn)
+		if c.byHost[info.host]--; c.byHost[info.host] == 0 {
+			delete(c.byHost, info.host)
+		}
+	}
+}
+
+// closeUnused closes the connections on which nothing was asked.
+func (c *conns) closeUnused() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn, info := range c.known {
+		if info.idle {
+			_ = conn.Close()
 		}
 	}
 }
