@@ -66,10 +66,9 @@ type Runner struct {
 	applied   taskrunner.Order   // terms already handed to ending tasks
 	interrupt context.CancelFunc // ends prerun hooks under way
 
-	saved   atomic.Pointer[Local] // the newest durable record
-	procs   sync.WaitGroup        // the tasks' goroutines
-	started sync.Once
-	ended   chan struct{} // closed when Run has returned
+	saved atomic.Pointer[Local] // the newest durable record
+	procs sync.WaitGroup        // the tasks' goroutines
+	ended chan struct{}         // closed when Run has returned
 }
 
 // task is a task of the allocation; started and done are only touched by the loop.

@@ -12,7 +12,9 @@ import (
 )
 
 // ErrNotRunning answers requests that need a running task.
-var ErrNotRunning = errors.New("Task not running") //nolint:staticcheck // the public interface's text
+//
+//lint:ignore ST1005 the text is the public interface's
+var ErrNotRunning = errors.New("Task not running")
 
 // Release lets the task start.
 func (r *Runner) Release() {
