@@ -25,8 +25,12 @@ func (e *Error) Error() string {
 // line itself with a mark below the place, and what was expected.
 func FormatDiagnostics(diags hcl.Diagnostics, files map[string]*hcl.File, severity hcl.DiagnosticSeverity) string {
 	var b strings.Builder
+	shown := 0
 	for _, d := range diags {
 		if d.Severity != severity {
+			continue
+		}
+		if shown++; shown > maxShown {
 			continue
 		}
 		if d.Subject != nil {
@@ -41,8 +45,17 @@ func FormatDiagnostics(diags hcl.Diagnostics, files map[string]*hcl.File, severi
 			b.WriteString("  " + strings.ReplaceAll(d.Detail, "\n", "\n  ") + "\n")
 		}
 	}
+	if shown > maxShown {
+		fmt.Fprintf(&b, "... and %d more\n", shown-maxShown)
+	}
 	return b.String()
 }
+
+// How much is shown at most: faults of one text, and characters of one line.
+const (
+	maxShown = 200
+	maxLine  = 240
+)
 
 func writeSnippet(b *strings.Builder, file *hcl.File, rng hcl.Range) {
 	if file == nil {
@@ -53,6 +66,7 @@ func writeSnippet(b *strings.Builder, file *hcl.File, rng hcl.Range) {
 		return
 	}
 	line := strings.TrimRight(string(lines[rng.Start.Line-1]), "\r")
+	line, rng = window(line, rng)
 	number := fmt.Sprintf("  %4d | ", rng.Start.Line)
 	fmt.Fprintf(b, "%s%s\n", number, strings.ReplaceAll(line, "\t", " "))
 	width := 1
@@ -61,6 +75,22 @@ func writeSnippet(b *strings.Builder, file *hcl.File, rng hcl.Range) {
 	}
 	indent := strings.Repeat(" ", len(number)-2) + "| " + strings.Repeat(" ", max(rng.Start.Column-1, 0))
 	fmt.Fprintf(b, "%s%s\n", indent, strings.Repeat("^", width))
+}
+
+// window cuts the part around the place out of a line that is too long to show.
+func window(line string, rng hcl.Range) (string, hcl.Range) {
+	runes := []rune(line)
+	if len(runes) <= maxLine {
+		return line, rng
+	}
+	from := min(max(rng.Start.Column-maxLine/2, 0), len(runes)-maxLine)
+	line = string(runes[from : from+maxLine])
+	rng.Start.Column -= from
+	rng.End.Column -= from
+	if rng.End.Line == rng.Start.Line {
+		rng.End.Column = min(rng.End.Column, maxLine+1)
+	}
+	return line, rng
 }
 
 func errorAt(rng hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {

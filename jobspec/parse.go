@@ -81,6 +81,11 @@ type parser struct {
 
 func (p *parser) parse() {
 	body := bytes.TrimPrefix(p.cfg.Body, []byte("\xef\xbb\xbf"))
+	if fault := tooDeep(body, p.cfg.Path); fault != nil {
+		p.files[p.cfg.Path] = &hcl.File{Bytes: body}
+		p.add(fault)
+		return
+	}
 	file, diags := hclsyntax.ParseConfig(body, p.cfg.Path, hcl.InitialPos)
 	p.add(diags...)
 	if file == nil {

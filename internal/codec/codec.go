@@ -24,7 +24,11 @@ var (
 			IntDec:           cbor.IntDecConvertSignedOrBigInt,
 			MaxArrayElements: 1 << 27,
 			MaxMapPairs:      1 << 27,
-			TimeTag:          cbor.DecTagIgnored,
+			// What was encoded must be decodable, or else an entry of the raft log could never be applied: JSON may nest
+			// 10000 levels deep, and Go strings need not be UTF-8.
+			MaxNestedLevels: 65535,
+			UTF8:            cbor.UTF8DecodeInvalid,
+			TimeTag:         cbor.DecTagIgnored,
 		}.DecMode()
 		if err != nil {
 			panic(err) // options are constant

@@ -52,3 +52,24 @@ func TestAllocationLeavesItsJobOut(t *testing.T) {
 		t.Fatalf("got %+v", out)
 	}
 }
+
+// TestWhatWasEncodedCanBeDecoded: an entry of the raft log that cannot be read again would end every server for good.
+func TestWhatWasEncodedCanBeDecoded(t *testing.T) {
+	deep := any("bottom")
+	for range 10001 { // JSON's own limit is 10000
+		deep = []any{deep}
+	}
+	for name, in := range map[string]any{"deep": deep, "no UTF-8": "\xff\xfe", "key": map[string]any{"\xc3(": int64(1)}} {
+		data, err := Marshal(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var out any
+		if err := Unmarshal(data, &out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !reflect.DeepEqual(in, out) {
+			t.Errorf("%s: it came back as another value", name)
+		}
+	}
+}
