@@ -39,6 +39,7 @@ func (c *Client) report(ctx context.Context) {
 				c.dirty[o.AllocID] = struct{}{}
 			}
 			c.mu.Unlock()
+			nudge(c.wakeDuty) // maybe they do not know this node any more: a heartbeat finds out
 			pause(ctx, jitter(backoff), nil)
 			backoff = min(2*backoff, maxBackoff)
 			continue

@@ -1,0 +1,38 @@
+package client
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+func TestWhichDriversANodeHas(t *testing.T) {
+	yes, no := structs.Ptr(true), structs.Ptr(false)
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want string
+	}{
+		{"none unless enabled", Config{}, ""},
+		{"a dev agent has both", Config{DevMode: true}, "mock_driver raw_exec"},
+		{"plugin block", Config{Drivers: map[string]DriverConfig{"raw_exec": {Enabled: yes}}}, "raw_exec"},
+		{"plugin block against dev mode", Config{DevMode: true, Drivers: map[string]DriverConfig{"raw_exec": {Enabled: no}}}, "mock_driver"},
+		{"older option", Config{Options: map[string]string{"driver.raw_exec.enable": "1"}}, "raw_exec"},
+		{"allow list", Config{DevMode: true, Options: map[string]string{"driver.allowlist": "raw_exec, docker"}}, "raw_exec"},
+		{"deny list", Config{DevMode: true, Options: map[string]string{"driver.denylist": "raw_exec"}}, "mock_driver"},
+	} {
+		c.cfg.DataDir = t.TempDir()
+		client, err := New(c.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry, err := client.registry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(registry.Names(), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
