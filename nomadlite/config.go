@@ -105,14 +105,19 @@ func (c Config) withDefaults() (Config, error) {
 	if c.NumSchedulers == nil {
 		c.NumSchedulers = structs.Ptr(runtime.GOMAXPROCS(0))
 	}
-	known := []string{structs.JobTypeService, structs.JobTypeBatch, structs.JobTypeSystem, structs.JobTypeSysBatch}
+	known := []string{structs.JobTypeService, structs.JobTypeBatch, structs.JobTypeSystem, structs.JobTypeSysBatch,
+		structs.JobTypeCore}
 	if len(c.EnabledSchedulers) == 0 {
 		c.EnabledSchedulers = known
 	}
 	for _, name := range c.EnabledSchedulers {
-		if !slices.Contains(known, name) && name != structs.JobTypeCore {
+		if !slices.Contains(known, name) {
 			faults.Addf("enabled_schedulers: unknown scheduler %q", name)
 		}
+	}
+	if !slices.Contains(c.EnabledSchedulers, structs.JobTypeCore) {
+		// Collecting garbage is each server's duty when it leads; the public interface lists it as a scheduler.
+		c.EnabledSchedulers = append(slices.Clone(c.EnabledSchedulers), structs.JobTypeCore)
 	}
 	if *c.NumSchedulers < 0 {
 		faults.Addf("num_schedulers must not be negative")

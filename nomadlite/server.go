@@ -42,6 +42,7 @@ type Server struct {
 	evals       *broker.Broker
 	plans       *plan.Queue
 	workers     *worker.Switch
+	pool        *worker.Pool
 	beats       *heartbeat.Duty
 	keys        *keyring.Keyring
 	garbage     *gc.Collector
@@ -88,6 +89,8 @@ func (s *Server) build() {
 	local := &worker.Local{Evals: s.evals, Plans: s.plans, Raft: s.lead, Store: s.store}
 	s.forwarder = &forwarder{}
 	s.workers = &worker.Switch{Leadership: s.lead, Local: local, Remote: &worker.Remote{Do: s.forwarder.Do}}
+	s.pool = worker.New(worker.Config{Logger: cfg.Logger.Named("worker"), Store: s.store, Broker: s.workers,
+		Leader: s.workers, Factory: scheduler.New, Types: cfg.EnabledSchedulers, Count: *cfg.NumSchedulers, NewID: uuid.New})
 	s.beats = heartbeat.New(heartbeat.Config{Logger: cfg.Logger.Named("heartbeat"), Store: s.store, Raft: s.lead,
 		MinTTL: cfg.MinHeartbeatTTL, MaxPerSecond: cfg.MaxHeartbeatsPerSecond, Grace: cfg.HeartbeatGrace,
 		FailoverTTL: cfg.FailoverHeartbeatTTL, NewID: uuid.New})
@@ -113,7 +116,7 @@ func (s *Server) build() {
 	s.backend = &endpoint.Backend{
 		Logger: cfg.Logger.Named("http"), Region: cfg.Region, Datacenter: cfg.Datacenter, Name: cfg.Name,
 		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals,
-		Servers: s.members.Addrs, Workers: s.workerInfo,
+		Servers: s.members.Addrs, Workers: s.pool,
 		Limits: endpoint.Limits{JobMaxPriority: cfg.JobMaxPriority, JobMaxCount: cfg.JobMaxCount,
 			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize)},
 	}
@@ -277,12 +280,7 @@ func (s *Server) serve(ctx context.Context, log *cluster.Raft, membership *clust
 	run(&duties, "serve assignments", s.assignments.Run)
 	run(&duties, "keep keys", s.keys.Run)
 	run(&duties, "catch up", s.catchUp)
-	if *s.cfg.NumSchedulers > 0 {
-		pool := worker.New(worker.Config{Logger: s.cfg.Logger.Named("worker"), Store: s.store, Broker: s.workers,
-			Leader: s.workers, Factory: scheduler.New, Types: s.cfg.EnabledSchedulers, Count: *s.cfg.NumSchedulers,
-			NewID: uuid.New})
-		run(&duties, "schedule", pool.Run)
-	}
+	run(&duties, "schedule", s.pool.Run)
 	select {
 	case <-work.Done():
 	case <-s.fsm.Failed():

@@ -87,12 +87,3 @@ func (s *Server) Health() (ok bool, reason string) {
 	}
 	return true, "ok"
 }
-
-func (s *Server) workerInfo() []endpoint.WorkerInfo {
-	var out []endpoint.WorkerInfo
-	for i := range *s.cfg.NumSchedulers {
-		out = append(out, endpoint.WorkerInfo{ID: fmt.Sprintf("%s-%d", s.cfg.Name, i+1),
-			EnabledSchedulers: s.cfg.EnabledSchedulers, Started: s.started, Status: "Started"})
-	}
-	return out
-}

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
@@ -42,11 +43,33 @@ func (b *Backend) listServers(w http.ResponseWriter, _ *route.Request, q *query)
 	return answer(w, q, servers)
 }
 
+// maxWorkers bounds what one request can start.
+const maxWorkers = 1024
+
+// workerInfo is one scheduling worker as the public interface shows it.
+type workerInfo struct {
+	ID             string    `json:"id"`
+	Enabled        []string  `json:"enabled_schedulers"`
+	Started        time.Time `json:"started"`
+	Status         string    `json:"status"`
+	WorkloadStatus string    `json:"workload_status"`
+}
+
 func (b *Backend) listWorkers(w http.ResponseWriter, _ *route.Request, q *query) error {
-	return answer(w, q, struct {
+	out := struct {
 		ServerID   string       `json:"server_id"`
-		Schedulers []WorkerInfo `json:"schedulers"`
-	}{b.serverID(), b.workers()})
+		Schedulers []workerInfo `json:"schedulers"`
+	}{b.serverID(), []workerInfo{}}
+	if b.Workers != nil {
+		for _, s := range b.Workers.Workers() {
+			doing := "WaitingToDequeue"
+			if s.Busy {
+				doing = "Scheduling"
+			}
+			out.Schedulers = append(out.Schedulers, workerInfo{s.ID, s.Types, s.Started, "Started", doing})
+		}
+	}
+	return answer(w, q, out)
 }
 
 // workerConfig is how many workers a server has, and for what.
@@ -57,10 +80,9 @@ type workerConfig struct {
 }
 
 func (b *Backend) workerConfig() workerConfig {
-	workers := b.workers()
-	out := workerConfig{ServerID: b.serverID(), Num: len(workers), Enabled: []string{}}
-	if len(workers) > 0 {
-		out.Enabled = workers[0].EnabledSchedulers
+	out := workerConfig{ServerID: b.serverID(), Enabled: []string{}}
+	if b.Workers != nil {
+		out.Enabled, out.Num = b.Workers.Setting()
 	}
 	return out
 }
@@ -69,7 +91,7 @@ func (b *Backend) readWorkerConfig(w http.ResponseWriter, _ *route.Request, q *q
 	return answer(w, q, b.workerConfig())
 }
 
-// writeWorkerConfig accepts what is so already. The number of workers does not change while a server runs.
+// writeWorkerConfig changes the workers until the server ends.
 func (b *Backend) writeWorkerConfig(w http.ResponseWriter, r *route.Request, q *query) error {
 	var want workerConfig
 	if err := decode(r, &want); err != nil {
@@ -78,19 +100,21 @@ func (b *Backend) writeWorkerConfig(w http.ResponseWriter, r *route.Request, q *
 	if want.Num < 0 || !slices.Contains(want.Enabled, structs.JobTypeCore) {
 		return structs.Errorf(structs.CodeInvalid, "Invalid request")
 	}
-	now := b.workerConfig()
-	slices.Sort(want.Enabled)
-	if want.Num != now.Num || !slices.Equal(want.Enabled, slices.Sorted(slices.Values(now.Enabled))) {
-		return unsupported("changing the scheduling workers of a running server")
+	if want.Num > maxWorkers {
+		return structs.Errorf(structs.CodeInvalid, "num_schedulers must not be greater than %d", maxWorkers)
 	}
-	return answer(w, q, now)
-}
-
-func (b *Backend) workers() []WorkerInfo {
+	for _, name := range want.Enabled {
+		switch name {
+		case structs.JobTypeService, structs.JobTypeBatch, structs.JobTypeSystem, structs.JobTypeSysBatch, structs.JobTypeCore:
+		default:
+			return structs.Errorf(structs.CodeInvalid, "unknown scheduler %q", name)
+		}
+	}
 	if b.Workers == nil {
-		return []WorkerInfo{}
+		return structs.Errorf(structs.CodeInvalid, "this server has no scheduling workers")
 	}
-	return b.Workers()
+	b.Workers.Set(want.Enabled, want.Num)
+	return answer(w, q, b.workerConfig())
 }
 
 // serverID is the id under which the other servers know this one.

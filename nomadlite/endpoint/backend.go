@@ -9,6 +9,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/nomadlite/state"
+	"github.com/nomadlite/nomadlite/nomadlite/worker"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -84,8 +85,8 @@ type Backend struct {
 	Parse func(req *structs.JobsParseRequest) (*structs.Job, error)
 	// LocalNode gives the id of the client in the same agent; nil, or an empty id: there is none.
 	LocalNode func() string
-	// Workers gives the scheduling workers of this server; nil when it has none.
-	Workers func() []WorkerInfo
+	// Workers are the scheduling workers of this server; nil when it has none.
+	Workers Workers
 	// Now is the clock behind every time that is stored; nil means time.Now.
 	Now func() time.Time
 
@@ -93,13 +94,12 @@ type Backend struct {
 	started time.Time // when Routes was called
 }
 
-// WorkerInfo is one scheduling worker as /v1/agent/schedulers shows it.
-type WorkerInfo struct {
-	ID                string    `json:"id"`
-	EnabledSchedulers []string  `json:"enabled_schedulers"`
-	Started           time.Time `json:"started"`
-	Status            string    `json:"status"`
-	WorkloadStatus    string    `json:"workload_status"`
+// Workers are the scheduling workers of a server.
+type Workers interface {
+	Workers() []worker.Status
+	// Setting is for which types of evaluations they are, and how many.
+	Setting() (types []string, count int)
+	Set(types []string, count int)
 }
 
 func (b *Backend) now() time.Time {

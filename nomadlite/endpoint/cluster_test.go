@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/nomadlite/worker"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -109,17 +110,25 @@ func TestStatusAndAgent(t *testing.T) {
 }
 
 func TestSchedulingWorkers(t *testing.T) {
-	s := newServer(t, func(b *Backend) {
-		b.Workers = func() []WorkerInfo { return []WorkerInfo{{ID: "w-1", EnabledSchedulers: []string{"service", "_core"}}} }
-	})
-	if a := s.get("/v1/agent/schedulers/config").want(200, nil); a.body != `{"server_id":"id-1","num_schedulers":1,"enabled_schedulers":["service","_core"]}` {
+	pool := worker.New(worker.Config{Types: []string{"service", "_core"}, Count: 1, NewID: func() string { return "w-1" }})
+	s := newServer(t, func(b *Backend) { b.Workers = pool })
+	path := "/v1/agent/schedulers/config"
+	if a := s.get(path).want(200, nil); a.body != `{"server_id":"id-1","num_schedulers":1,"enabled_schedulers":["service","_core"]}` {
 		t.Errorf("configuration is %s", a.body)
 	}
-	path := "/v1/agent/schedulers/config"
+	var list struct{ Schedulers []map[string]any }
+	s.get("/v1/agent/schedulers").want(200, &list)
+	if len(list.Schedulers) != 1 || list.Schedulers[0]["id"] != "w-1" || list.Schedulers[0]["workload_status"] != "WaitingToDequeue" {
+		t.Errorf("workers are %v", list.Schedulers)
+	}
 	s.call("PUT", path, `{"num_schedulers":-1,"enabled_schedulers":["_core"]}`).says(400, "Invalid request")
 	s.call("PUT", path, `{"num_schedulers":1,"enabled_schedulers":["service"]}`).says(400, "Invalid request")
-	s.call("PUT", path, `{"num_schedulers":1,"enabled_schedulers":["_core","service"]}`).want(200, nil)
-	s.call("PUT", path, `{"num_schedulers":4,"enabled_schedulers":["_core","service"]}`).says(501, "not supported")
+	s.call("PUT", path, `{"num_schedulers":5000,"enabled_schedulers":["_core"]}`).says(400, "must not be greater than")
+	s.call("PUT", path, `{"num_schedulers":1,"enabled_schedulers":["_core","best"]}`).says(400, "unknown scheduler")
+	a := s.call("PUT", path, `{"num_schedulers":4,"enabled_schedulers":["_core","system"]}`).want(200, nil)
+	if a.body != `{"server_id":"id-1","num_schedulers":4,"enabled_schedulers":["_core","system"]}` {
+		t.Errorf("configuration became %s", a.body)
+	}
 }
 
 func TestSchedulerConfiguration(t *testing.T) {

@@ -64,7 +64,7 @@ func (tx *Txn) RegisterNode(node *structs.Node, now int64) error {
 		if row.Status != structs.NodeStatusReady {
 			row.Status = structs.NodeStatusInit
 		}
-		row.CreateIndex, row.StatusUpdatedAt, row.Events = tx.index, now/1e9, nil
+		row.CreateIndex, row.StatusUpdatedAt, row.Events = tx.index, wholeSeconds(now), nil
 		row.LastDrain = nil
 		message = "Node registered"
 	} else {
@@ -88,6 +88,10 @@ func (tx *Txn) RegisterNode(node *structs.Node, now int64) error {
 	tx.put(TableNodes, &row)
 	return nil
 }
+
+// wholeSeconds rounds a time in nanoseconds up: what counts from a status change never ends early, and the change is
+// later than every whole second before it.
+func wholeSeconds(now int64) int64 { return (now + 1e9 - 1) / 1e9 }
 
 func keepServerOwned(row, old *structs.Node) {
 	row.Status, row.StatusDescription, row.StatusUpdatedAt = old.Status, old.StatusDescription, old.StatusUpdatedAt
@@ -127,7 +131,7 @@ func (tx *Txn) editNode(id string, edit func(*structs.Node)) error {
 func (tx *Txn) SetNodeStatus(id, status string, event *structs.NodeEvent, conditions map[string]structs.Condition, now int64) error {
 	err := tx.editNode(id, func(row *structs.Node) {
 		if status != "" && status != row.Status {
-			row.Status, row.StatusUpdatedAt = status, now/1e9
+			row.Status, row.StatusUpdatedAt = status, wholeSeconds(now)
 		}
 		tx.addNodeEvent(row, event, now)
 	})

@@ -52,44 +52,23 @@ type Config struct {
 	Broker  Broker
 	Leader  Leader
 	Factory Factory
-	Types   []string // scheduler types to dequeue
-	Count   int      // workers
+	Types   []string // scheduler types to dequeue, until Set
+	Count   int      // workers, until Set
 	NewID   func() string
 }
 
 // Pool is the scheduling workers of a server.
-type Pool struct{ cfg Config }
-
-// New makes a pool.
-func New(cfg Config) *Pool { return &Pool{cfg: cfg} }
-
-// Run works until ctx ends.
-func (p *Pool) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for range p.cfg.Count {
-		wg.Go(func() { p.work(ctx) })
-	}
-	wg.Wait()
-	return ctx.Err()
+type Pool struct {
+	cfg  Config
+	mu   sync.Mutex
+	crew *crew
 }
 
-// work processes one evaluation after the other. When the broker cannot be reached (an election) it tries again
-// with a growing delay.
-func (p *Pool) work(ctx context.Context) {
-	failures := 0
-	for ctx.Err() == nil {
-		d, err := p.cfg.Broker.Dequeue(ctx, p.cfg.Types)
-		if err == nil {
-			failures = 0
-			p.deliver(ctx, d)
-			continue
-		}
-		failures = min(failures+1, 6)
-		select {
-		case <-time.After(50 * time.Millisecond << failures):
-		case <-ctx.Done():
-		}
-	}
+// New makes a pool.
+func New(cfg Config) *Pool {
+	p := &Pool{cfg: cfg}
+	p.crew = p.newCrew(cfg.Types, cfg.Count)
+	return p
 }
 
 // deliver works on one delivery and ends it.

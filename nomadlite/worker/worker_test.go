@@ -41,6 +41,7 @@ type rig struct {
 	ctx   context.Context
 	log   *clustertest.Log
 	local *Local
+	pool  *Pool
 	wg    sync.WaitGroup
 }
 
@@ -59,12 +60,12 @@ func withRig(t *testing.T, do scripted, via func(r *rig) (Broker, Leader), test 
 		if via != nil {
 			evals, leader = via(r)
 		}
-		pool := New(Config{Logger: hclog.NewNullLogger(), Store: log.Store, Broker: evals, Leader: leader, Count: 2,
+		r.pool = New(Config{Logger: hclog.NewNullLogger(), Store: log.Store, Broker: evals, Leader: leader, Count: 2,
 			Types: []string{structs.JobTypeService}, NewID: uuid.New,
 			Factory: func(_ string, cfg scheduler.Config) (scheduler.Scheduler, error) {
 				return scriptedScheduler{do, cfg}, nil
 			}})
-		r.wg.Go(func() { _ = pool.Run(ctx) })
+		r.wg.Go(func() { _ = r.pool.Run(ctx) })
 		synctest.Wait()
 		test(r)
 		cancel()
@@ -266,4 +267,43 @@ func TestAStaleWorkerWritesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestWorkersChangeWhileTheyWork(t *testing.T) {
+	for name, via := range map[string]func(r *rig) (Broker, Leader){"leader": nil, "follower": overSessions} {
+		t.Run(name, func(t *testing.T) {
+			var hold chan struct{} // made in the bubble
+			withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+				if eval.ID == "slow" {
+					<-hold
+				}
+				return complete(ctx, cfg, eval)
+			}, via, func(r *rig) {
+				hold = make(chan struct{})
+				r.put("slow")
+				if w := r.pool.Workers(); len(w) != 2 || w[0].Busy == w[1].Busy {
+					t.Fatalf("workers are %+v", w)
+				}
+				r.pool.Set([]string{structs.JobTypeBatch}, 3)
+				synctest.Wait()
+				r.put("a")
+				if r.status("a") != structs.EvalStatusPending {
+					t.Errorf("a is %s though no worker is for services", r.status("a"))
+				}
+				close(hold)
+				synctest.Wait()
+				if r.status("slow") != structs.EvalStatusComplete {
+					t.Errorf("the evaluation under way is %s", r.status("slow"))
+				}
+				r.pool.Set([]string{structs.JobTypeService}, 1)
+				synctest.Wait()
+				if r.status("a") != structs.EvalStatusComplete {
+					t.Errorf("a is %s", r.status("a"))
+				}
+				if types, n := r.pool.Setting(); n != 1 || len(r.pool.Workers()) != 1 || types[0] != structs.JobTypeService {
+					t.Errorf("setting is %v, %d", types, n)
+				}
+			})
+		})
+	}
 }
