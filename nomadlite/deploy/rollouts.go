@@ -3,16 +3,9 @@ package deploy
 import (
 	"cmp"
 	"container/heap"
-	"slices"
 	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
-)
-
-// Descriptions of a failed deployment, as the public API shows them.
-const (
-	failedUnhealthy = "Failed due to unhealthy allocations"
-	failedDeadline  = "Failed due to progress deadline"
 )
 
 // Action is one thing that is due: an evaluation of the deployment's job, and before it, when Fail is set, the end of
@@ -72,24 +65,17 @@ func (r *Rollouts) RemoveDeployment(id string) {
 func (r *Rollouts) Alloc(before, after *structs.Allocation) {
 	if before != nil && (after == nil || after.DeploymentID != before.DeploymentID) {
 		if t := r.byID[before.DeploymentID]; t != nil {
-			delete(t.group(before.TaskGroup).healthy, before.ID)
+			t.group(before.TaskGroup).drop(before.ID)
 			r.look(t)
 		}
 	}
 	if after == nil {
 		return
 	}
-	t := r.byID[after.DeploymentID]
-	if t == nil {
-		return
+	if t := r.byID[after.DeploymentID]; t != nil {
+		t.group(after.TaskGroup).take(before, after, t.deadline(after.TaskGroup))
+		r.look(t)
 	}
-	s := after.DeploymentStatus
-	if s == nil || s.Healthy == nil {
-		return
-	}
-	t.group(after.TaskGroup).take(before, after, t.deadline(after.TaskGroup))
-	t.wanted = max(t.wanted, s.ModifyIndex)
-	r.look(t)
 }
 
 // EvalStarted takes in that an evaluation is under way which will see all that the state holds at index.
@@ -138,7 +124,7 @@ func (r *Rollouts) Due(now time.Time, limit int) []Action {
 				t.ending = true
 			}
 			r.setEval(t, a.EvalID)
-			t.covered = max(t.covered, t.wanted)
+			t.covered = max(t.covered, t.newest())
 			out = append(out, a)
 		}
 		r.look(t)
@@ -185,155 +171,6 @@ func (r *Rollouts) look(t *rollout) {
 		t.at = at
 		heap.Push(&r.queue, t)
 	}
-}
-
-// rollout is one deployment that goes on.
-type rollout struct {
-	deployment *structs.Deployment
-	groups     map[string]*group
-	wanted     uint64    // the newest index at which health was reported
-	covered    uint64    // up to which reports are in the hands of the scheduler
-	eval       string    // of ours, under way
-	ending     bool      // its failure is being written
-	notBefore  time.Time // after a write that failed
-	spared     time.Time // no deadline counts before
-
-	at  time.Time // next look
-	pos int       // in the queue, -1 when it is not there
-}
-
-// group is what is known of a group's allocations in a rollout.
-type group struct {
-	healthy  map[string]struct{} // ids of those that are healthy and live
-	extended time.Time           // the deadline of a replacement for one that was healthy
-}
-
-func (t *rollout) group(name string) *group {
-	g := t.groups[name]
-	if g == nil {
-		g = &group{healthy: map[string]struct{}{}}
-		t.groups[name] = g
-	}
-	return g
-}
-
-// deadline is a group's progress deadline, 0 for none.
-func (t *rollout) deadline(name string) time.Duration {
-	if s := t.deployment.TaskGroups[name]; s != nil {
-		return s.ProgressDeadline
-	}
-	return 0
-}
-
-// take counts a judged allocation. One that was healthy and ended leaves its group unfinished again, perhaps long after
-// the group's deadline: what replaces it has the deadline's time from there.
-func (g *group) take(before, after *structs.Allocation, deadline time.Duration) {
-	healthy := *after.DeploymentStatus.Healthy
-	if healthy && !after.TerminalStatus() {
-		g.healthy[after.ID] = struct{}{}
-		return
-	}
-	_, was := g.healthy[after.ID]
-	delete(g.healthy, after.ID)
-	if !was && (before != nil || !healthy) {
-		return
-	}
-	if by := time.Unix(0, after.ModifyTime).UTC().Add(deadline); by.After(g.extended) {
-		g.extended = by
-	}
-}
-
-// next is when the rollout is to be looked at; false for not before something changes.
-func (t *rollout) next() (time.Time, bool) {
-	if t.ending {
-		return time.Time{}, false
-	}
-	if t.unheeded() || len(t.unhealthy()) > 0 {
-		return t.notBefore, true
-	}
-	var first time.Time
-	for _, by := range t.deadlines() {
-		if first.IsZero() || by.Before(first) {
-			first = by
-		}
-	}
-	if first.IsZero() {
-		return first, false
-	}
-	return latest(first, t.notBefore), true
-}
-
-// decide says what is to be done now. Failing goes first: its evaluation is the last one.
-func (t *rollout) decide(now time.Time) (Action, bool) {
-	a := Action{Deployment: t.deployment}
-	if names := t.unhealthy(); len(names) > 0 {
-		a.Fail = failedUnhealthy
-		a.AutoRevert = t.autoRevert(names)
-		return a, true
-	}
-	var late []string
-	for name, by := range t.deadlines() {
-		if !by.After(now) {
-			late = append(late, name)
-		}
-	}
-	if len(late) > 0 {
-		a.Fail = failedDeadline
-		a.AutoRevert = t.autoRevert(late)
-		return a, true
-	}
-	return a, t.unheeded()
-}
-
-// unheeded says that there are reports which no evaluation has seen or will see, and that none is under way for whose
-// end they could wait.
-func (t *rollout) unheeded() bool { return t.wanted > t.covered && t.eval == "" }
-
-// unhealthy names the groups that tolerate no unhealthy allocation and have one.
-func (t *rollout) unhealthy() []string {
-	var out []string
-	for name, s := range t.deployment.TaskGroups {
-		if s.ProgressDeadline == 0 && s.UnhealthyAllocs > 0 {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// deadlines gives the time by which each unfinished group must make progress. A deployment that is paused, and a group
-// whose canaries wait for their promotion, have all the time.
-func (t *rollout) deadlines() map[string]time.Time {
-	if t.deployment.Status != structs.DeploymentStatusRunning {
-		return nil
-	}
-	var out map[string]time.Time
-	for name, s := range t.deployment.TaskGroups {
-		needed := s.DesiredTotal
-		if s.DesiredCanaries > 0 && !s.Promoted {
-			needed = s.DesiredCanaries
-		}
-		if s.ProgressDeadline == 0 || s.RequireProgressBy.IsZero() || len(t.group(name).healthy) >= needed {
-			continue
-		}
-		if out == nil {
-			out = map[string]time.Time{}
-		}
-		out[name] = latest(s.RequireProgressBy, t.group(name).extended, t.spared)
-	}
-	return out
-}
-
-func (t *rollout) autoRevert(groups []string) bool {
-	return slices.ContainsFunc(groups, func(name string) bool { return t.deployment.TaskGroups[name].AutoRevert })
-}
-
-func latest(first time.Time, others ...time.Time) time.Time {
-	for _, other := range others {
-		if other.After(first) {
-			first = other
-		}
-	}
-	return first
 }
 
 // lookQueue is a heap of rollouts by the time of their next look.

@@ -1,0 +1,153 @@
+package deploy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// Descriptions of a failed deployment, as the public API shows them.
+const (
+	failedUnhealthy = "Failed due to unhealthy allocations"
+	failedDeadline  = "Failed due to progress deadline"
+)
+
+// rollout is one deployment that goes on.
+type rollout struct {
+	deployment *structs.Deployment
+	groups     map[string]*group
+	covered    uint64    // up to which reports are in the hands of the scheduler
+	eval       string    // of ours, under way
+	ending     bool      // its failure is being written
+	notBefore  time.Time // after a write that failed
+	spared     time.Time // no deadline counts before
+
+	at  time.Time // next look
+	pos int       // in the queue, -1 when it is not there
+}
+
+func (t *rollout) group(name string) *group {
+	g := t.groups[name]
+	if g == nil {
+		g = &group{live: map[string]health{}}
+		t.groups[name] = g
+	}
+	return g
+}
+
+// deadline is a group's progress deadline, 0 for none.
+func (t *rollout) deadline(name string) time.Duration {
+	if s := t.deployment.TaskGroups[name]; s != nil {
+		return s.ProgressDeadline
+	}
+	return 0
+}
+
+// next is when the rollout is to be looked at; false for not before something changes.
+func (t *rollout) next() (time.Time, bool) {
+	if t.ending {
+		return time.Time{}, false
+	}
+	if t.unheeded() || len(t.unhealthy()) > 0 {
+		return t.notBefore, true
+	}
+	var first time.Time
+	for _, by := range t.deadlines() {
+		if first.IsZero() || by.Before(first) {
+			first = by
+		}
+	}
+	if first.IsZero() {
+		return first, false
+	}
+	return latest(first, t.notBefore), true
+}
+
+// decide says what is to be done now. Failing goes first: its evaluation is the last one.
+func (t *rollout) decide(now time.Time) (Action, bool) {
+	a := Action{Deployment: t.deployment}
+	if names := t.unhealthy(); len(names) > 0 {
+		a.Fail = failedUnhealthy
+		a.AutoRevert = t.autoRevert(names)
+		return a, true
+	}
+	var late []string
+	for name, by := range t.deadlines() {
+		if !by.After(now) {
+			late = append(late, name)
+		}
+	}
+	if len(late) > 0 {
+		a.Fail = failedDeadline
+		a.AutoRevert = t.autoRevert(late)
+		return a, true
+	}
+	return a, t.unheeded()
+}
+
+// unheeded says that there are reports which no evaluation has seen or will see, that none is under way for whose end
+// they could wait, and that the scheduler could do something about them.
+func (t *rollout) unheeded() bool {
+	if t.eval != "" {
+		return false
+	}
+	for name, s := range t.deployment.TaskGroups {
+		if g := t.groups[name]; g != nil && g.reported > t.covered && !g.waits(needed(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// newest is the index of the newest report.
+func (t *rollout) newest() uint64 {
+	var index uint64
+	for _, g := range t.groups {
+		index = max(index, g.reported)
+	}
+	return index
+}
+
+// unhealthy names the groups that tolerate no unhealthy allocation and have one.
+func (t *rollout) unhealthy() []string {
+	var out []string
+	for name, s := range t.deployment.TaskGroups {
+		if s.ProgressDeadline == 0 && s.UnhealthyAllocs > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// deadlines gives the time by which each unfinished group must make progress. A deployment that is paused, and a group
+// whose canaries wait for their promotion, have all the time.
+func (t *rollout) deadlines() map[string]time.Time {
+	if t.deployment.Status != structs.DeploymentStatusRunning {
+		return nil
+	}
+	var out map[string]time.Time
+	for name, s := range t.deployment.TaskGroups {
+		if s.ProgressDeadline == 0 || s.RequireProgressBy.IsZero() || t.group(name).count[healthy] >= needed(s) {
+			continue
+		}
+		if out == nil {
+			out = map[string]time.Time{}
+		}
+		out[name] = latest(s.RequireProgressBy, t.group(name).extended, t.spared)
+	}
+	return out
+}
+
+func (t *rollout) autoRevert(groups []string) bool {
+	return slices.ContainsFunc(groups, func(name string) bool { return t.deployment.TaskGroups[name].AutoRevert })
+}
+
+func latest(first time.Time, others ...time.Time) time.Time {
+	for _, other := range others {
+		if other.After(first) {
+			first = other
+		}
+	}
+	return first
+}
