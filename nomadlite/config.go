@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	wire "github.com/nomadlite/nomadlite/internal/session"
+	"github.com/nomadlite/nomadlite/nomadlite/endpoint"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -75,6 +76,7 @@ type Config struct {
 	JobMaxCount        int // default 50000
 	JobMaxSourceSize   int64
 	JobTrackedVersions int // default 6
+	Search             endpoint.SearchLimits
 	// DefaultSchedulerConfig is what a new cluster begins with (default_scheduler_config); nil: the built-in one.
 	DefaultSchedulerConfig *structs.SchedulerConfiguration
 

@@ -118,7 +118,7 @@ func (s *Server) build() {
 		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals,
 		Servers: s.members.Addrs, Workers: s.pool,
 		Limits: endpoint.Limits{JobMaxPriority: cfg.JobMaxPriority, JobMaxCount: cfg.JobMaxCount,
-			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize)},
+			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize), Search: cfg.Search},
 	}
 	s.routes = endpoint.Routes(s.backend)
 }
@@ -243,7 +243,7 @@ func (s *Server) nodeSecret(nodeID string) (string, bool) {
 // then raft, last the port.
 func (s *Server) serve(ctx context.Context, log *cluster.Raft, membership *cluster.Membership) error {
 	nodes := session.NewNodeProtocol(session.NodeConfig{Logger: s.cfg.Logger, Store: s.store, Raft: s.lead,
-		Heartbeats: s.beats, Assignments: s.assignments, Servers: s.members.Addrs})
+		Heartbeats: s.beats, Assignments: s.assignments, Servers: s.members.Addrs, Forwarder: s.forwarder})
 	handlers, err := s.handlers(nodes, membership)
 	if err != nil {
 		return errors.Join(err, s.port.Close(), log.Close())

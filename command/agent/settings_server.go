@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nomadlite/nomadlite/nomadlite"
+	"github.com/nomadlite/nomadlite/nomadlite/endpoint"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -47,7 +48,8 @@ func (r *resolver) server(s *Settings) *nomadlite.Config {
 		RaftTrailingLogs:       uint64(max(structs.Val(in.RaftTrailingLogs), 0)),
 		PlanApplyPipeline:      structs.Val(in.PlanApplyPipeline),
 		JobDefaultPriority:     structs.Val(in.JobDefaultPriority), JobMaxPriority: structs.Val(in.JobMaxPriority),
-		JobMaxSourceSize: r.size("server.job_max_source_size", in.JobMaxSourceSize), JobMaxCount: structs.Val(in.JobMaxCount), JobTrackedVersions: structs.Val(in.JobTrackedVersions),
+		JobMaxSourceSize: r.size("server.job_max_source_size", in.JobMaxSourceSize), JobMaxCount: structs.Val(in.JobMaxCount),
+		JobTrackedVersions: structs.Val(in.JobTrackedVersions), Search: r.search(in.Search),
 		DefaultSchedulerConfig: r.schedulerConfig(in.DefaultSchedulerConfig),
 	}
 	if in.RaftProtocol != nil && *in.RaftProtocol != 3 && *in.RaftProtocol != 0 {
@@ -55,6 +57,25 @@ func (r *resolver) server(s *Settings) *nomadlite.Config {
 	}
 	r.join(in, out)
 	return out
+}
+
+// search reads the bounds of fuzzy searches.
+func (r *resolver) search(in *ServerSearchConfig) endpoint.SearchLimits {
+	if in == nil {
+		return endpoint.SearchLimits{}
+	}
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{{"limit_query", in.LimitQuery}, {"limit_results", in.LimitResults}, {"min_term_length", in.MinTermLength}} {
+		if f.value != nil && *f.value < 0 {
+			r.faults.Addf("server.search.%s must not be negative", f.name)
+		}
+	}
+	return endpoint.SearchLimits{
+		Disabled: in.FuzzyEnabled != nil && !*in.FuzzyEnabled, Objects: structs.Val(in.LimitQuery),
+		Results: structs.Val(in.LimitResults), MinTerm: structs.Val(in.MinTermLength),
+	}
 }
 
 // join gathers the addresses of other servers from the old keys and the server_join block.

@@ -115,5 +115,6 @@ type Limits struct {
 	JobMaxPriority    int   // default 100
 	JobMaxCount       int   // of allocations that one job may ask for; default 50000
 	JobTrackedVersion int
+	Search            SearchLimits
 	JobMaxSourceSize  int // of a job's source, in bytes, that is kept with it; default 1000000
 }

@@ -195,7 +195,52 @@ func TestSearch(t *testing.T) {
 		t.Errorf("found %d", len(got.Matches["jobs"]))
 	}
 	s.call("PUT", "/v1/search", map[string]string{"Context": "cats"}).says(400, "invalid context")
-	s.call("PUT", "/v1/search/fuzzy", map[string]string{"Text": "x"}).says(501, "not supported")
+}
+
+func TestFuzzySearch(t *testing.T) {
+	s := newServer(t, func(b *Backend) { b.Limits.Search = SearchLimits{Results: 3} })
+	node := s.addNode()
+	for _, id := range []string{"my-web", "web", "db"} {
+		j := job(id)
+		j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "/usr/bin/Webby"}
+		s.register(j)
+	}
+	var got structs.FuzzySearchResponse
+	find := func(text, context string) {
+		t.Helper()
+		got = structs.FuzzySearchResponse{}
+		s.call("PUT", "/v1/search/fuzzy", map[string]string{"Text": text, "Context": context}).want(200, &got)
+	}
+	find("WEB", "jobs")
+	if m := got.Matches["jobs"]; len(m) != 2 || m[0].ID != "web" || m[1].ID != "my-web" || m[1].Scope[1] != "my-web" {
+		t.Errorf("jobs found are %+v", m)
+	}
+	if m := got.Matches["commands"]; len(m) != 3 || m[0].ID != "/usr/bin/Webby" || len(m[0].Scope) != 4 || got.Truncations["commands"] {
+		t.Errorf("commands found are %+v", got)
+	}
+	find(node.ID[:8], "all")
+	if m := got.Matches["nodes"]; len(m) != 0 {
+		t.Errorf("a node was found by its id: %+v", m)
+	}
+	find(node.Name[1:], "nodes")
+	if m := got.Matches["nodes"]; len(m) != 1 || m[0].Scope[0] != node.ID {
+		t.Errorf("nodes found are %+v", m)
+	}
+	find("ault", "all")
+	if len(got.Matches["namespaces"]) != 1 || len(got.Matches["node_pools"]) != 1 || got.Matches["evals"] == nil {
+		t.Errorf("found %+v", got)
+	}
+	s.register(job("web-2"))
+	s.register(job("web-3"))
+	find("web", "jobs")
+	if len(got.Matches["jobs"]) != 3 || !got.Truncations["jobs"] {
+		t.Errorf("%d of 4 jobs found, truncated %t", len(got.Matches["jobs"]), got.Truncations["jobs"])
+	}
+	path := "/v1/search/fuzzy"
+	s.call("PUT", path, map[string]string{"Text": "x"}).says(400, "at least 2 characters")
+	s.call("PUT", path, map[string]string{"Text": "xy", "Context": "cats"}).says(400, "invalid context")
+	s.backend.Limits.Search.Disabled = true
+	s.call("PUT", path, map[string]string{"Text": "web"}).says(400, "not enabled")
 }
 
 func TestMetrics(t *testing.T) {

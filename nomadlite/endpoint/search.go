@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -16,7 +17,7 @@ const searchLimit = 20
 func searchRoutes(b *Backend) []route.Route {
 	return []route.Route{
 		write("/v1/search", b.handler(b.searchPrefix)),
-		write("/v1/search/fuzzy", func(http.ResponseWriter, *route.Request) error { return unsupported("a fuzzy search") }),
+		write("/v1/search/fuzzy", b.handler(b.searchFuzzy)),
 	}
 }
 
@@ -58,37 +59,46 @@ func ids[T any](rows iter.Seq[T], id func(T) string, prefix string) iter.Seq[str
 	}
 }
 
+// kindsOf gives the kinds which a search's context stands for.
+func kindsOf(context string) ([]string, error) {
+	if context == "" || context == "all" {
+		return slices.Sorted(maps.Keys(searchKinds)), nil
+	}
+	if _, ok := searchKinds[context]; !ok {
+		return nil, structs.Errorf(structs.CodeInvalid, "invalid context %q", context)
+	}
+	return []string{context}, nil
+}
+
+// idsOf gives the ids of a kind that begin with prefix, and whether there are more.
+func idsOf(snap *state.Snapshot, kind, namespace, prefix string) (out []string, more bool) {
+	out = []string{}
+	find := searchKinds[kind]
+	if find == nil {
+		return out, false
+	}
+	for id := range find(snap, namespace, prefix) {
+		if len(out) == searchLimit {
+			return out, true
+		}
+		out = append(out, id)
+	}
+	return out, false
+}
+
 func (b *Backend) searchPrefix(w http.ResponseWriter, r *route.Request, q *query) error {
 	var req struct{ Prefix, Context string }
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	kinds := []string{req.Context}
-	if req.Context == "" || req.Context == "all" {
-		kinds = kinds[:0]
-		for kind := range searchKinds {
-			kinds = append(kinds, kind)
-		}
-		slices.Sort(kinds)
-	} else if _, ok := searchKinds[req.Context]; !ok {
-		return structs.Errorf(structs.CodeInvalid, "invalid context %q", req.Context)
+	kinds, err := kindsOf(req.Context)
+	if err != nil {
+		return err
 	}
 	snap := b.Store.Snapshot()
 	out := structs.SearchResponse{Matches: map[string][]string{}, Truncations: map[string]bool{}}
 	for _, kind := range kinds {
-		out.Matches[kind] = []string{}
-		out.Truncations[kind] = false
-		find := searchKinds[kind]
-		if find == nil {
-			continue
-		}
-		for id := range find(snap, q.namespace, req.Prefix) {
-			if len(out.Matches[kind]) == searchLimit {
-				out.Truncations[kind] = true
-				break
-			}
-			out.Matches[kind] = append(out.Matches[kind], id)
-		}
+		out.Matches[kind], out.Truncations[kind] = idsOf(snap, kind, q.namespace, req.Prefix)
 	}
 	b.setReadHeaders(w, snap.Index())
 	return answer(w, q, out)
