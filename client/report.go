@@ -64,6 +64,9 @@ func (c *Client) takeDirty() ([]*structs.AllocObservation, uint64) {
 			continue
 		}
 		if o := h.observation(c.nowNanos()); o != nil && !same(o, h.reported) {
+			if h.runner != nil {
+				o.NetworkStatus = networkOf(h.alloc, c.node.Load())
+			}
 			batch = append(batch, o)
 		}
 	}

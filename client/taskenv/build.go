@@ -204,12 +204,23 @@ func coreList(cores []uint16) string {
 	return strings.Join(parts, ",")
 }
 
+// hasOwnNetwork says whether the group's tasks have a network of their own, and not the node's.
+func hasOwnNetwork(alloc *structs.Allocation) bool {
+	group := alloc.Group()
+	return group != nil && slices.ContainsFunc(group.Networks, func(n *structs.NetworkResource) bool {
+		return n.Mode == structs.NetworkModeBridge || strings.HasPrefix(n.Mode, "cni/")
+	})
+}
+
 func (b *builder) network(in Input) {
 	if in.Alloc == nil || in.Alloc.AllocatedResources == nil {
 		return
 	}
 	res := in.Alloc.AllocatedResources
 	status := in.Alloc.NetworkStatus
+	if !hasOwnNetwork(in.Alloc) {
+		status = nil // it is the node's, which may have several addresses
+	}
 	for _, p := range res.Shared.Ports {
 		inner := p.To
 		if inner <= 0 {

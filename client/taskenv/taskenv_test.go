@@ -124,6 +124,10 @@ func TestRegionOfTheAgentWins(t *testing.T) {
 func TestGroupNetwork(t *testing.T) {
 	in := input()
 	in.Alloc.NetworkStatus = &structs.AllocNetworkStatus{InterfaceName: "eth0", Address: "172.26.64.5"}
+	if e := Build(in); e.Replace("${NOMAD_ALLOC_ADDR_http}") != "10.0.0.1:8080" {
+		t.Error("a group in the node's network got another address")
+	}
+	in.Alloc.Job.TaskGroups[0].Networks = []*structs.NetworkResource{{Mode: "bridge"}}
 	e := Build(in)
 	if got := e.Replace("${NOMAD_ALLOC_ADDR_http} ${NOMAD_ADDR_http} ${NOMAD_ALLOC_INTERFACE_eth0}"); got != "172.26.64.5:8080 10.0.0.1:20001 eth0" {
 		t.Errorf("got %q", got)
