@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -18,9 +19,10 @@ type blockedKey struct {
 type Blocked struct {
 	evals   map[blockedKey]*structs.Evaluation
 	byID    map[string]blockedKey
-	classes map[string]uint64 // newest index at which room may have appeared on a node of the class
-	nodes   map[string]uint64 // the same of one node
-	floor   uint64            // what happened up to here is not known: evaluations older than this are woken on arrival
+	classes map[string]uint64        // newest index at which room may have appeared on a node of the class
+	nodes   map[string]uint64        // the same of one node
+	retries map[blockedKey]time.Time // when those that did not fail for want of room run again by themselves
+	floor   uint64                   // what happened up to here is not known: evaluations older than this are woken on arrival
 }
 
 // NewBlocked makes an empty set. What happened up to index floor is unknown to it.
@@ -28,6 +30,7 @@ func NewBlocked(floor uint64) *Blocked {
 	return &Blocked{
 		evals: map[blockedKey]*structs.Evaluation{}, byID: map[string]blockedKey{},
 		classes: map[string]uint64{}, nodes: map[string]uint64{}, floor: floor,
+		retries: map[blockedKey]time.Time{},
 	}
 }
 
@@ -60,6 +63,40 @@ func (b *Blocked) Block(eval *structs.Evaluation) (wake bool, superseded *struct
 	b.evals[k] = eval
 	b.byID[eval.ID] = k
 	return false, superseded
+}
+
+// Contended says that an evaluation is blocked because its plans kept meeting others: no change need ever come that
+// could help it, so it runs again after some time.
+func Contended(eval *structs.Evaluation) bool {
+	return eval.TriggeredBy == structs.EvalTriggerMaxPlans && eval.EscapedComputedClass
+}
+
+// RetryAt lets a blocked evaluation run again at due, if nothing wakes it before.
+func (b *Blocked) RetryAt(evalID string, due time.Time) {
+	if k, ok := b.byID[evalID]; ok {
+		b.retries[k] = due
+	}
+}
+
+// Due takes out the evaluations whose time has come, oldest first.
+func (b *Blocked) Due(now time.Time) []*structs.Evaluation {
+	if next, ok := b.Next(); !ok || next.After(now) {
+		return nil
+	}
+	return b.take(func(k blockedKey, _ *structs.Evaluation) bool {
+		due, ok := b.retries[k]
+		return ok && !due.After(now)
+	})
+}
+
+// Next says when Due has something; false when there is nothing to wait for.
+func (b *Blocked) Next() (next time.Time, ok bool) {
+	for _, due := range b.retries {
+		if !ok || due.Before(next) {
+			next, ok = due, true
+		}
+	}
+	return next, ok
 }
 
 // newer says whether a saw a newer state than b, or was created later on the same.
@@ -148,6 +185,7 @@ func (b *Blocked) Len() (total, escaped int) {
 func (b *Blocked) drop(k blockedKey) {
 	delete(b.byID, b.evals[k].ID)
 	delete(b.evals, k)
+	delete(b.retries, k)
 }
 
 func (b *Blocked) take(match func(blockedKey, *structs.Evaluation) bool) []*structs.Evaluation {

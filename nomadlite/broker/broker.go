@@ -29,6 +29,8 @@ type Broker struct {
 	newID func() string
 	// FollowUpWait is how long the follow-up of an undeliverable evaluation waits; up to twice as long by chance.
 	followUpWait time.Duration
+	// retryWait is how long an evaluation waits whose plans kept meeting others; up to twice as long by chance.
+	retryWait time.Duration
 
 	mu         sync.Mutex
 	queue      *Queue
@@ -43,7 +45,7 @@ type Broker struct {
 
 // New makes a broker that hands out nothing until Run.
 func New(cfg Config, log hclog.Logger, newID func() string) *Broker {
-	return &Broker{log: log, newID: newID, followUpWait: time.Minute, queue: NewQueue(cfg), blocked: NewBlocked(0),
+	return &Broker{log: log, newID: newID, followUpWait: time.Minute, retryWait: 5 * time.Second, queue: NewQueue(cfg), blocked: NewBlocked(0),
 		changed: make(chan struct{}), timer: make(chan struct{}, 1), chores: make(chan struct{}, 1)}
 }
 
@@ -203,11 +205,23 @@ func (b *Broker) blockLocked(now time.Time, eval *structs.Evaluation, background
 	if superseded != nil {
 		b.superseded = append(b.superseded, superseded)
 	}
+	if !wake && Contended(eval) {
+		b.blocked.RetryAt(eval.ID, now.Add(b.retryWait+time.Duration(rand.Int64N(int64(b.retryWait)))))
+	}
 	if wake && background {
 		b.queue.Enqueue(now, eval, true)
 	} else if wake {
 		b.queue.Requeue(now, eval)
 	}
+}
+
+// nextLocked is when the queue or a blocked evaluation has something to do by itself.
+func (b *Broker) nextLocked() (time.Time, bool) {
+	next, ok := b.queue.Next()
+	if retry, waits := b.blocked.Next(); waits && (!ok || retry.Before(next)) {
+		next, ok = retry, true
+	}
+	return next, ok
 }
 
 // runTimers lets the queue do what is due.
@@ -217,11 +231,12 @@ func (b *Broker) runTimers(ctx context.Context) {
 	for {
 		b.mu.Lock()
 		now := time.Now()
-		next, ok := b.queue.Next()
+		next, ok := b.nextLocked()
 		if ok && !next.After(now) {
 			b.queue.Tick(now)
+			b.requeueLocked(now, b.blocked.Due(now))
 			b.wakeLocked()
-			next, ok = b.queue.Next()
+			next, ok = b.nextLocked()
 		}
 		b.mu.Unlock()
 		wait := time.Hour

@@ -174,9 +174,6 @@ func futureWarnings(job *structs.Job) []string {
 	if job.IsParameterized() {
 		warnings = append(warnings, "parameterized jobs are stored, but this version of nomadlite cannot dispatch them")
 	}
-	if kind := structs.Val(job.Type); kind == structs.JobTypeSystem || kind == structs.JobTypeSysBatch {
-		warnings = append(warnings, fmt.Sprintf("jobs of type %s are stored, but this version of nomadlite does not place them", kind))
-	}
 	return warnings
 }
 

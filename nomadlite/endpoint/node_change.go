@@ -35,6 +35,24 @@ func nodeEvals(snap *state.Snapshot, node *structs.Node, trigger string, now int
 	return evals
 }
 
+// withSystemJobs adds an evaluation for each system job that is meant for the node and has none yet: it may have no
+// allocation there.
+func withSystemJobs(evals []*structs.Evaluation, snap *state.Snapshot, node *structs.Node, now int64) []*structs.Evaluation {
+	has := map[structs.NamespacedID]bool{}
+	for _, e := range evals {
+		has[structs.NamespacedID{Namespace: e.Namespace, ID: e.JobID}] = true
+	}
+	for _, job := range snap.SystemJobs(node) {
+		if has[structs.NamespacedID{Namespace: structs.Val(job.Namespace), ID: structs.Val(job.ID)}] {
+			continue
+		}
+		eval := jobEval(job, structs.EvalTriggerNodeUpdate, now)
+		eval.NodeID, eval.NodeModifyIndex = node.ID, node.ModifyIndex
+		evals = append(evals, eval)
+	}
+	return evals
+}
+
 func evalIDs(evals []*structs.Evaluation) []string {
 	ids := []string{}
 	for _, eval := range evals {
@@ -60,7 +78,7 @@ func (b *Backend) evaluateNode(w http.ResponseWriter, r *route.Request, q *query
 	}
 	now := b.unixNano()
 	out := structs.NodePurgeResponse{NodeModifyIndex: node.ModifyIndex, EvalIDs: []string{}}
-	evals := nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, now)
+	evals := withSystemJobs(nodeEvals(snap, node, structs.EvalTriggerNodeUpdate, now), snap, node, now)
 	if len(evals) == 0 {
 		return answerWrite(w, q, snap.Index(), out)
 	}
@@ -104,12 +122,19 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 		},
 		Now: now.UnixNano(),
 	}
+	if req.Eligibility == structs.NodeEligible {
+		// What waits for room is woken by the change itself; system jobs do not wait, they have nothing here.
+		cmd.Evals = withSystemJobs(nil, snap, node, cmd.Now)
+	}
 	_, index, err := b.apply(r.Context(), fsm.KindNodeEligibility, cmd)
 	if err != nil {
 		return err
 	}
-	// What waits for room is woken by the change itself.
-	return answerWrite(w, q, index, structs.NodeEligibilityUpdateResponse{NodeModifyIndex: index})
+	out := structs.NodeEligibilityUpdateResponse{NodeModifyIndex: index, EvalIDs: evalIDs(cmd.Evals)}
+	if len(cmd.Evals) > 0 {
+		out.EvalCreateIndex = index
+	}
+	return answerWrite(w, q, index, out)
 }
 
 // drainNode ends a drain. To begin one answers 501: nothing would move the allocations yet.
@@ -121,7 +146,7 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
 		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
 	}
-	node, _, err := b.node(r)
+	node, snap, err := b.node(r)
 	if err != nil {
 		return err
 	}
@@ -135,6 +160,9 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 		Meta:         req.Meta,
 		Event:        &structs.NodeEvent{Message: "Node drain disabled", Subsystem: "Drain", Timestamp: stamp(now)},
 		Now:          now.UnixNano(),
+	}
+	if req.MarkEligible {
+		cmd.Evals = withSystemJobs(nil, snap, node, cmd.Now)
 	}
 	_, index, err := b.apply(r.Context(), fsm.KindNodeDrain, cmd)
 	if err != nil {

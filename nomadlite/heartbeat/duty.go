@@ -123,7 +123,7 @@ func (d *Duty) leased(nodeID string) bool {
 		if a.ClientTerminal() {
 			continue
 		}
-		if _, fence := tolerance(a); fence > 0 {
+		if patienceOf(a).fence > 0 {
 			return true
 		}
 	}
@@ -170,7 +170,7 @@ func (d *Duty) begin() {
 		}
 		var until time.Time
 		for _, a := range snap.AllocsByNode(nil, node.ID) {
-			if a.Condition.Status == structs.ConditionUnknown && !a.ClientTerminal() &&
+			if a.Condition.Status == structs.ConditionUnknown && !a.ClientTerminal() && !endless(a.Condition) &&
 				(until.IsZero() || a.Condition.Until.Before(until)) {
 				until = a.Condition.Until
 			}
@@ -251,10 +251,17 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 			until[id] = o.Until
 		}
 	}
+	var ready []*structs.Node
 	for id, status := range returned {
 		if node := snap.Node(nil, id); node != nil && node.Status != status {
 			take(judge.Returned(node, snap.AllocsByNode(nil, id), status))
+			if status == structs.NodeStatusReady {
+				ready = append(ready, node)
+			}
 		}
+	}
+	if len(ready) > 0 {
+		req.Evals = append(req.Evals, judge.Ready(snap.SystemJobs(ready...), req.Evals)...)
 	}
 	if len(req.Updates) > 0 {
 		if _, _, err := d.cfg.Raft.Apply(ctx, fsm.KindNodeStatus, req); err != nil {

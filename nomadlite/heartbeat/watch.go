@@ -21,25 +21,40 @@ type Judge struct {
 	Now   time.Time
 }
 
-// tolerance is how long an allocation of a silent node may stay unknown: lostAfter counts from the missed heartbeat, fence
-// from the last one that came. Zero for both means that it is given up at once.
-func tolerance(a *structs.Allocation) (lostAfter, fence time.Duration) {
+// patience is how long an allocation of a silent node may stay unknown. Nothing set means that it is given up at once.
+type patience struct {
+	lostAfter time.Duration // from the missed heartbeat
+	fence     time.Duration // from the last heartbeat that came
+	forever   bool          // its group wants no replacement, so that nothing is gained by giving it up
+}
+
+// patienceOf reads the terms of an allocation's group. One that was told to stop is waited for no longer than its
+// fence needs.
+func patienceOf(a *structs.Allocation) patience {
+	var p patience
 	tg := a.Group()
 	if tg == nil {
-		return 0, 0
+		return p
 	}
+	p.forever = structs.Val(tg.PreventRescheduleOnLost)
 	var stopAfter *time.Duration
 	if d := tg.Disconnect; d != nil {
-		lostAfter, stopAfter = structs.Val(d.LostAfter), d.StopOnClientAfter
+		p.lostAfter, stopAfter = structs.Val(d.LostAfter), d.StopOnClientAfter
+		if d.Replace != nil {
+			p.forever = !*d.Replace
+		}
 	}
-	if lostAfter == 0 {
-		lostAfter = structs.Val(tg.MaxClientDisconnect)
+	if a.DesiredStatus != structs.AllocDesiredStatusRun {
+		p.forever = false
+	}
+	if p.lostAfter == 0 {
+		p.lostAfter = structs.Val(tg.MaxClientDisconnect)
 	}
 	if stopAfter == nil {
 		stopAfter = tg.StopAfterClientDisconnect
 	}
 	if stopAfter == nil {
-		return lostAfter, 0
+		return p
 	}
 	// A leased group is lost only when its node has surely killed it: the lease, the longest kill timeout, and what
 	// two clocks may differ by.
@@ -49,7 +64,8 @@ func tolerance(a *structs.Allocation) (lostAfter, fence time.Duration) {
 		kill = max(kill, structs.Val(t.KillTimeout))
 	}
 	lease += kill
-	return lostAfter, lease + lease/50 + 2*time.Second
+	p.fence = lease + lease/50 + 2*time.Second
+	return p
 }
 
 // Missed decides about a node whose heartbeat did not come. lastBeat is when this leader last heard of it, or began
@@ -61,12 +77,17 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 		if a.ClientTerminal() {
 			continue
 		}
-		lostAfter, fence := tolerance(a)
-		until := j.Now.Add(lostAfter)
-		if lostAfter > 0 {
+		p := patienceOf(a)
+		until := j.Now.Add(p.lostAfter)
+		if p.lostAfter > 0 {
 			o.Update.Status = structs.NodeStatusDisconnected
 		}
-		if fenced := lastBeat.Add(fence); fence > 0 && fenced.After(until) {
+		if p.forever {
+			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionUnknown, Since: j.Now,
+				Reason: "node missed its heartbeat"}
+			continue
+		}
+		if fenced := lastBeat.Add(p.fence); p.fence > 0 && fenced.After(until) {
 			until = fenced
 		}
 		if !until.After(j.Now) {
@@ -93,12 +114,12 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation) Outcome
 		Conditions: map[string]structs.Condition{}}}
 	var lost []*structs.Allocation
 	for _, a := range allocs {
-		if a.ClientTerminal() || a.Condition.Status != structs.ConditionUnknown {
+		if a.ClientTerminal() || a.Condition.Status != structs.ConditionUnknown || endless(a.Condition) {
 			continue
 		}
 		if a.Condition.Until.After(j.Now) {
 			o.soonest(a.Condition.Until)
-			if lostAfter, _ := tolerance(a); lostAfter > 0 {
+			if patienceOf(a).lostAfter > 0 {
 				o.Update.Status = structs.NodeStatusDisconnected
 			}
 			continue
@@ -146,6 +167,9 @@ func (j Judge) Returned(node *structs.Node, allocs []*structs.Allocation, status
 	return o
 }
 
+// endless says that a condition ends only when the node is heard again, or somebody stops the allocation.
+func endless(c structs.Condition) bool { return c.Until.IsZero() }
+
 func (o *Outcome) soonest(until time.Time) {
 	if o.Until.IsZero() || until.Before(o.Until) {
 		o.Until = until
@@ -175,6 +199,28 @@ func (j Judge) evals(node *structs.Node, allocs []*structs.Allocation) []*struct
 			Type: structs.Val(a.Job.Type), Priority: structs.Val(a.Job.Priority),
 			TriggeredBy: structs.EvalTriggerNodeUpdate, Status: structs.EvalStatusPending,
 			CreateTime: j.Now.UnixNano(), ModifyTime: j.Now.UnixNano(),
+		})
+	}
+	return out
+}
+
+// Ready makes an evaluation for each system job of the nodes that have just become ready and that has none among made:
+// it may have no allocation there yet. One is enough for all nodes, since it looks at all of them.
+func (j Judge) Ready(jobs []*structs.Job, made []*structs.Evaluation) []*structs.Evaluation {
+	has := map[structs.NamespacedID]bool{}
+	for _, e := range made {
+		has[structs.NamespacedID{Namespace: e.Namespace, ID: e.JobID}] = true
+	}
+	var out []*structs.Evaluation
+	for _, job := range jobs {
+		id := structs.NamespacedID{Namespace: structs.Val(job.Namespace), ID: structs.Val(job.ID)}
+		if has[id] {
+			continue
+		}
+		out = append(out, &structs.Evaluation{
+			ID: j.NewID(), Namespace: id.Namespace, JobID: id.ID, Type: structs.Val(job.Type),
+			Priority: structs.Val(job.Priority), TriggeredBy: structs.EvalTriggerNodeUpdate,
+			Status: structs.EvalStatusPending, CreateTime: j.Now.UnixNano(), ModifyTime: j.Now.UnixNano(),
 		})
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/internal/codec"
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/internal/uuid"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/nomadlite/state"
 	"github.com/nomadlite/nomadlite/structs"
@@ -178,11 +179,28 @@ func (p *NodeProtocol) register(w http.ResponseWriter, r *route.Request) error {
 	}
 	if known == nil || !sameNode(known, node) {
 		req := &fsm.NodeRegister{Node: node, Now: p.cfg.Now().UnixNano()}
+		if known != nil && known.Ready() {
+			req.Evals = p.systemEvals(known, node, req.Now)
+		}
 		if _, _, err := p.cfg.Raft.Apply(r.Context(), fsm.KindNodeRegister, req); err != nil {
 			return fmt.Errorf("register node: %w", err)
 		}
 	}
 	return p.beat(w, node.ID, false)
+}
+
+// systemEvals makes the evaluations of system jobs for a ready node that is not what it was: they may fit it now, or no
+// more. A node that is not ready gets them when it becomes so.
+func (p *NodeProtocol) systemEvals(was, is *structs.Node, now int64) []*structs.Evaluation {
+	var out []*structs.Evaluation
+	for _, job := range p.cfg.Store.Snapshot().SystemJobs(was, is) {
+		out = append(out, &structs.Evaluation{
+			ID: uuid.New(), Namespace: structs.Val(job.Namespace), JobID: structs.Val(job.ID),
+			Type: structs.Val(job.Type), Priority: structs.Val(job.Priority), NodeID: is.ID,
+			TriggeredBy: structs.EvalTriggerNodeUpdate, Status: structs.EvalStatusPending, CreateTime: now, ModifyTime: now,
+		})
+	}
+	return out
 }
 
 // claim makes registrations of one node come one after the other, so that the first one pins the secret.

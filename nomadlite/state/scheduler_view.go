@@ -10,10 +10,16 @@ import (
 // Scheduler gives the snapshot as schedulers see it.
 func (s *Snapshot) Scheduler() scheduler.State { return schedulerView{s} }
 
-// schedulerView is a snapshot without watch sets. Beyond scheduler.State it offers NodeUsage.
+// schedulerView is a snapshot without watch sets. Beyond scheduler.State it offers all that a
+// scheduler may make use of.
 type schedulerView struct{ snap *Snapshot }
 
-var _ scheduler.State = schedulerView{}
+var (
+	_ scheduler.State      = schedulerView{}
+	_ scheduler.UsageState = schedulerView{}
+	_ scheduler.EvalState  = schedulerView{}
+	_ scheduler.PoolState  = schedulerView{}
+)
 
 func (v schedulerView) Index() uint64 { return v.snap.Index() }
 
@@ -41,6 +47,12 @@ func (v schedulerView) SchedulerConfig() *structs.SchedulerConfiguration {
 
 // NodeUsage gives what the allocations on a node hold, kept beside the node.
 func (v schedulerView) NodeUsage(nodeID string) *structs.NodeUsage { return v.snap.NodeUsage(nodeID) }
+
+// Eval gives an evaluation, nil when there is none.
+func (v schedulerView) Eval(id string) *structs.Evaluation { return v.snap.Eval(nil, id) }
+
+// NodePool gives a node pool, nil when there is none.
+func (v schedulerView) NodePool(name string) *structs.NodePool { return v.snap.NodePool(nil, name) }
 
 // JobSpec gives a specification row by the JobModifyIndex of its job.
 func (v schedulerView) JobSpec(namespace, id string, jobModifyIndex uint64) *structs.Job {

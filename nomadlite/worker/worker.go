@@ -134,7 +134,7 @@ func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err e
 	snap := p.cfg.Store.Snapshot()
 	s := &session{pool: p, delivery: d, snapshot: snap.Index()}
 	sched, err := p.cfg.Factory(d.Eval.Type, scheduler.Config{
-		Logger: log, State: snap.Scheduler(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID,
+		Logger: log, State: snap.Scheduler(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID, Clock: time.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("process evaluation: %w", err)
