@@ -1,6 +1,6 @@
 package structs
 
-import "net"
+import "strings"
 
 // Dynamic ports which a node gives out when its configuration says nothing else.
 const (
@@ -77,15 +77,27 @@ func (n *Node) ComparableResources() Comparable {
 	return c
 }
 
+// hostOf is addr without its port and the brackets that an IPv6 address has before one.
+func hostOf(addr string) string {
+	colon := strings.LastIndexByte(addr, ':')
+	if colon < 0 {
+		return addr
+	}
+	host := addr[:colon]
+	if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
+		return strings.TrimSuffix(inner, "]")
+	}
+	if strings.Contains(host, ":") {
+		return addr // an IPv6 address without a port
+	}
+	return host
+}
+
 // Stub is the node as lists show it. Attributes, NodeResources and ReservedResources are left out; a list that was
 // asked for them sets them.
 func (n *Node) Stub() *NodeListStub {
-	address := n.HTTPAddr
-	if host, _, err := net.SplitHostPort(n.HTTPAddr); err == nil {
-		address = host
-	}
 	return &NodeListStub{
-		Address:               address,
+		Address:               hostOf(n.HTTPAddr),
 		ID:                    n.ID,
 		Datacenter:            n.Datacenter,
 		Name:                  n.Name,

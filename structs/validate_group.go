@@ -15,6 +15,9 @@ func (tg *TaskGroup) validate(s scope, j *Job) {
 	if strings.ContainsRune(Val(tg.Name), 0) {
 		s.addf("name holds a null character")
 	}
+	if len(Val(tg.Name)) > maxName {
+		s.addf("name has more than %d bytes", maxName)
+	}
 	if Val(tg.Count) < 0 {
 		s.addf("count must not be negative (it is %d)", *tg.Count)
 	}

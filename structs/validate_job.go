@@ -9,8 +9,11 @@ import (
 	"github.com/hashicorp/cronexpr"
 )
 
-// Limits of the texts of a job's ui block.
-const maxUIDescription = 1000
+const (
+	maxUIDescription = 1000 // characters
+	// maxName bounds names in bytes: they stand in paths, tokens of pages and the environment of each task.
+	maxName = 1024
+)
 
 // Validate tells all faults of a canonical job at once, as Errors. It looks at the job alone: whether its namespace,
 // node pool and region exist is the caller's to check.
@@ -61,6 +64,9 @@ func (j *Job) validateNames(s scope) {
 		}
 		if strings.ContainsRune(f.value, 0) {
 			s.addf("%s holds a null character", f.what)
+		}
+		if len(f.value) > maxName {
+			s.addf("%s has more than %d bytes", f.what, maxName)
 		}
 	}
 	if strings.ContainsRune(Val(j.ID), ' ') {

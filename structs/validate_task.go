@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-const minMemoryMB = 10
+const (
+	minMemoryMB = 10
+	maxTaskName = 200 // bytes
+)
 
 func (t *Task) validate(s scope, j *Job, tg *TaskGroup) {
 	jobType := Val(j.Type)
@@ -16,6 +19,12 @@ func (t *Task) validate(s scope, j *Job, tg *TaskGroup) {
 	}
 	if strings.ContainsAny(t.Name, "/\\\x00") {
 		s.addf("name must not hold slashes or null characters")
+	}
+	switch { // a task's directory and its log files are called by its name
+	case t.Name == "." || t.Name == ".." || t.Name == "alloc":
+		s.addf("name %q cannot be that of a directory beside alloc", t.Name)
+	case len(t.Name) > maxTaskName:
+		s.addf("name has more than %d bytes", maxTaskName)
 	}
 	if t.Driver == "" {
 		s.addf("driver is missing")

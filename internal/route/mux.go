@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -111,6 +112,9 @@ func (m *Mux) serve(w http.ResponseWriter, r *http.Request, conn Identity) {
 
 // route finds who answers the request, without looking at its body.
 func (m *Mux) route(aw *answer, req *Request) (Handler, int64, error) {
+	if !utf8.ValidString(req.URL.Path) {
+		return nil, 0, structs.Errorf(structs.CodeInvalid, "the path is no valid UTF-8")
+	}
 	leaf, values := m.table.match(req.URL.EscapedPath())
 	if leaf != nil {
 		row, allow := leaf.row(req.Method, req.Caller.Kind)

@@ -52,6 +52,7 @@ func TestMatching(t *testing.T) {
 		{"GET", "/v1/job/a", "200 job a||"},
 		{"DELETE", "/v1/job/a", "200 delete a||"},
 		{"PUT", "/v1/job/a", "405 Invalid method [DELETE, GET]"},
+		{"DELETE", "/v1/job/%ff", "400 the path is no valid UTF-8"},
 		{"GET", "/v1/job/a/allocations", "200 allocs a||"},
 		{"GET", "/v1/job/a%2Fallocations", "200 job a/allocations||"},
 		{"GET", "/v1/job/a/b/allocations", "200 allocs a/b||"},

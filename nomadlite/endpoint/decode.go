@@ -48,7 +48,14 @@ func decodeBody(r *route.Request, out any, exact bool) (found bool, err error) {
 	}
 	err = decoder.Decode(out)
 	if err == nil {
-		return true, nil
+		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		var tooBig *http.MaxBytesError
+		if errors.As(err, &tooBig) {
+			return false, err
+		}
+		return false, structs.Errorf(structs.CodeInvalid, "cannot read the request body: there is more after the JSON value")
 	}
 	var tooBig *http.MaxBytesError
 	switch {
@@ -70,7 +77,11 @@ func describe(err error) string {
 		if typeErr.Field != "" {
 			where = "field " + typeErr.Field
 		}
-		return fmt.Sprintf("%s is a %s: expected %s", where, typeErr.Value, jsonKind(typeErr.Type))
+		article := "a"
+		if typeErr.Value == "array" || typeErr.Value == "object" {
+			article = "an"
+		}
+		return fmt.Sprintf("%s is %s %s: expected %s", where, article, typeErr.Value, jsonKind(typeErr.Type))
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("no valid JSON at byte %d: %v", syntax.Offset, syntax)
 	case errors.Is(err, io.ErrUnexpectedEOF):
