@@ -20,7 +20,6 @@ var (
 type Capabilities struct {
 	SendSignals bool
 	Exec        bool
-	// MustCreateNetwork etc. come with the drivers which need them.
 }
 
 // Health is one answer of a driver's fingerprint.
@@ -93,16 +92,19 @@ type TaskStatus struct {
 	Exit      *ExitResult
 }
 
-// Driver runs tasks. All methods are safe for concurrent use. Start returns once the task runs; a driver must not
-// leave anything behind when Start fails. Stop asks with signal, waits up to timeout, then kills the whole process
-// tree; shortening a stop that is under way is a second Stop with a smaller timeout. Destroy forgets a task that has
-// ended, or kills it first when force.
-type Driver interface {
+// Describer is what a driver says of itself and of a task's config block. It starts nothing.
+type Describer interface {
 	Name() string
 	Capabilities() Capabilities
 	Fingerprint(ctx context.Context) Health
 	// Validate checks a task's config block before anything is started; all faults at once.
 	Validate(config map[string]any) error
+}
+
+// Runner runs tasks. Start returns once the task runs; a driver must not leave anything behind when Start fails. Stop
+// asks with signal, waits up to timeout, then kills the whole process tree; shortening a stop that is under way is a
+// second Stop with a smaller timeout. Destroy forgets a task that has ended, or kills it first when force.
+type Runner interface {
 	Start(ctx context.Context, cfg *TaskConfig) (*Handle, error)
 	// Recover takes a task over that was started by an earlier agent. ErrTaskNotFound when it is gone without trace.
 	Recover(ctx context.Context, h *Handle) error
@@ -113,4 +115,11 @@ type Driver interface {
 	Destroy(ctx context.Context, taskID string, force bool) error
 	Inspect(ctx context.Context, taskID string) (*TaskStatus, error)
 	Stats(ctx context.Context, taskID string) (*structs.TaskResourceUsage, error)
+}
+
+// Driver is the whole contract, which the suite of client/drivertest holds each driver to. All methods are safe for
+// concurrent use.
+type Driver interface {
+	Describer
+	Runner
 }

@@ -15,7 +15,7 @@ const (
 	Done      Bucket = "done"       // slot: a batch allocation that did its work
 	Exhausted Bucket = "exhausted"  // slot: ended or lost, its group allows no replacement
 	Later     Bucket = "later"      // slot: ended, to be replaced at a later time
-	Hold      Bucket = "hold"       // slot: cannot be heard, nothing takes its place for now
+	Hold      Bucket = "hold"       // slot: cannot be heard, nothing takes its place meanwhile
 	Migrate   Bucket = "migrate"    // slot: to be stopped and placed elsewhere
 	Lost      Bucket = "lost"       // slot: given up and placed anew
 	Again     Bucket = "reschedule" // slot: ended, to be placed anew now
