@@ -75,6 +75,8 @@ func commands() []command {
 		newCommand(KindReconcileSummaries, "reconcile-summaries", applyReconcileSummaries),
 		newCommand(KindNodeEvents, "node-events", applyNodeEvents),
 		newCommand(KindDeploymentStatus, "deployment-status", applyDeploymentStatus),
+		newCommand(KindServiceUpsert, "service-upsert", applyServiceUpsert),
+		newCommand(KindServiceDelete, "service-delete", applyServiceDelete),
 	}
 }
 

@@ -291,9 +291,11 @@ func dump(s *state.Store) map[string]any {
 		"config":      s.SchedulerConfig(nil),
 		"cluster":     s.ClusterID(nil),
 		"keys":        s.RootKeys(nil),
+		"services":    slices.Collect(s.Services(nil, "*")),
 	}
 	for _, table := range []string{state.TableJobs, state.TableJobVersions, state.TableJobSpecs, state.TableSummaries, state.TableNodes,
-		state.TableAllocs, state.TableEvals, state.TableDeployments, state.TableNodePools, state.TableNamespaces, state.TableConfig, state.TableKeys} {
+		state.TableAllocs, state.TableEvals, state.TableDeployments, state.TableNodePools, state.TableNamespaces, state.TableConfig, state.TableKeys,
+		state.TableServices} {
 		out["last change of "+table] = s.TableIndex(table)
 	}
 	return out

@@ -37,6 +37,8 @@ const (
 	KindReconcileSummaries Kind = 24
 	KindNodeEvents         Kind = 25
 	KindDeploymentStatus   Kind = 26
+	KindServiceUpsert      Kind = 27
+	KindServiceDelete      Kind = 28
 )
 
 // JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.
@@ -256,4 +258,27 @@ type DeploymentStatus struct {
 	Update *structs.DeploymentStatusUpdate
 	Eval   *structs.Evaluation
 	Now    int64
+}
+
+// ServiceUpsert stores registrations of services, of many nodes in one entry. Each names its node; the store leaves out
+// those whose allocations are not there, and fills in what follows from the allocation.
+type ServiceUpsert struct {
+	Services []*structs.ServiceRegistration
+}
+
+// ServiceDelete removes registrations of services. Those that are not there are passed over.
+type ServiceDelete struct {
+	Services []ServiceRef
+}
+
+// ServiceRef names a registration. With a node's id it is removed only when it is of that node.
+type ServiceRef struct {
+	Namespace string
+	ID        string
+	NodeID    string
+}
+
+// ServiceDeleteResult answers ServiceDelete.
+type ServiceDeleteResult struct {
+	Deleted int
 }

@@ -55,6 +55,10 @@ func samples() []sample {
 		{KindAllocObserve, AllocObserve{Observations: []*structs.AllocObservation{{AllocID: "a1", ObservedStatus: "running",
 			TaskStates:       map[string]*structs.TaskState{"t": {State: "running", StartedAt: time.Unix(1700000000, 5).UTC()}},
 			DeploymentStatus: &structs.AllocDeploymentStatus{Healthy: ptr(true)}}}, Now: at(7)}},
+		{KindServiceUpsert, ServiceUpsert{Services: []*structs.ServiceRegistration{
+			{ID: "_nomad-task-a1-group-g-web-http", ServiceName: "web", NodeID: "n1", AllocID: "a1", Tags: []string{"x"}, Address: "10.0.0.1", Port: 20000},
+			{ID: "_nomad-task-a1-t-db-", ServiceName: "db", NodeID: "n1", AllocID: "a1", Address: "10.0.0.1"}}}},
+		{KindServiceDelete, ServiceDelete{Services: []ServiceRef{{Namespace: "default", ID: "_nomad-task-a1-t-db-", NodeID: "n1"}}}},
 		{KindAllocTransition, AllocTransition{Transitions: map[string]*structs.DesiredTransition{
 			"a1": {NoShutdownDelay: ptr(true), KillTimeout: structs.Ptr(time.Second)}}, Now: at(8)}},
 		{KindNodeEvents, NodeEvents{Events: map[string][]*structs.NodeEvent{"n1": {{Message: "m", Timestamp: time.Unix(1700000000, 0).UTC()}}}}},

@@ -107,6 +107,7 @@ func (tx *Txn) putAlloc(before, after *structs.Allocation, now int64) {
 	after.ModifyIndex, after.ModifyTime = tx.index, now
 	tx.linkAlloc(before, after)
 	tx.countAlloc(before, after)
+	tx.followAlloc(before, after)
 	tx.put(TableAllocs, after)
 	tx.touchJob(after.Namespace, after.JobID)
 }
@@ -117,6 +118,7 @@ func setClientStatus(alloc *structs.Allocation) { alloc.ClientStatus = alloc.Der
 func (tx *Txn) deleteAlloc(alloc *structs.Allocation) {
 	tx.linkAlloc(alloc, nil)
 	tx.countAlloc(alloc, nil)
+	tx.followAlloc(alloc, nil)
 	tx.remove(TableAllocs, alloc.ID)
 	tx.touchJob(alloc.Namespace, alloc.JobID)
 }

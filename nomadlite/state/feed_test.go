@@ -31,7 +31,7 @@ func TestFeedTellsEachEntryOnceInOrder(t *testing.T) {
 		}
 	}
 	for _, table := range []string{TableJobs, TableJobVersions, TableJobSpecs, TableSummaries, TableNodes, TableAllocs, TableEvals,
-		TableDeployments, TableNodePools, TableNamespaces, TableConfig, TableKeys, TableJobSubmissions} {
+		TableDeployments, TableNodePools, TableNamespaces, TableConfig, TableKeys, TableJobSubmissions, TableServices} {
 		if items[table] == 0 {
 			t.Errorf("nothing was heard of %s", table)
 		}

@@ -42,6 +42,7 @@ func fill(w *world) {
 			DeploymentStatus: &structs.AllocDeploymentStatus{Healthy: structs.Ptr(true)}}, w.now())
 		return nil
 	})
+	w.offer(testService("a1", "web", "blue"))
 	changed := testJob("web", "service", "g")
 	changed.Meta = map[string]string{"rev": "2"}
 	w.register(changed, testEval("e2", "web"))

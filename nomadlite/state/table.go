@@ -23,6 +23,7 @@ const (
 	TableNamespaces     = "namespaces"
 	TableConfig         = "config"
 	TableKeys           = "keys"
+	TableServices       = "services"
 
 	// Tables that no one outside needs to know of: the index of each table's last change, and what is made of
 	// other tables.
@@ -70,6 +71,7 @@ func tables() []*table {
 		evalsTable(),
 		deploymentsTable(),
 		allocsTable(),
+		servicesTable(),
 		allocRowsTable(),
 		usageTable(),
 	}
