@@ -87,7 +87,8 @@ func TestDeploymentsMoveOn(t *testing.T) {
 	r := rollout{t, s}
 	node := schedtest.Node("n1")
 	r.apply(fsm.KindNodeRegister, &fsm.NodeRegister{Node: node, Now: 1})
-	r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: 1, Updates: []fsm.NodeStatusUpdate{{NodeID: node.ID, Status: structs.NodeStatusReady}}})
+	r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: 1,
+		Updates: []fsm.NodeStatusUpdate{{NodeID: node.ID, Status: structs.NodeStatusReady}}})
 
 	r.register("a") // the first version is placed at once
 	r.judge(3, true)

@@ -172,8 +172,8 @@ func TestEvaluatesAtOnceThenInBatches(t *testing.T) {
 		r.report("d-0", true)
 		r.expectEvals("web", 1)
 		e := r.evals("web")[0]
-		if e.DeploymentID != "d" || e.Priority != 70 || e.Type != structs.JobTypeService || e.JobModifyIndex != job.JobModifyIndex ||
-			e.Status != structs.EvalStatusPending {
+		if e.DeploymentID != "d" || e.Priority != 70 || e.Type != structs.JobTypeService ||
+			e.JobModifyIndex != job.JobModifyIndex || e.Status != structs.EvalStatusPending {
 			t.Errorf("evaluation %+v", e)
 		}
 		for i := 1; i < 300; i++ {

@@ -111,7 +111,7 @@ func (w *world) run(words []string) []string {
 	case "gone":
 		w.core.Alloc(w.allocs[names[0]], nil)
 	case "evaluated":
-		w.core.EvalEnded(names[0], uint64(a.num("seen")))
+		w.core.EvalEnded(names[0], w.seen(a))
 	case "under-way":
 		w.core.EvalStarted(names[0], names[1], uint64(a.num("index")))
 	case "retry":
@@ -132,6 +132,17 @@ func (w *world) run(words []string) []string {
 		w.Fatalf("unknown command %q", words[0])
 	}
 	return nil
+}
+
+// seen is the index of a state: seen=alloc is the one that has that allocation's report, before=alloc the one before it.
+func (w *world) seen(a args) uint64 {
+	if id := a["seen"]; id != "" {
+		return w.allocs[id].DeploymentStatus.ModifyIndex
+	}
+	if id := a["before"]; id != "" {
+		return w.allocs[id].DeploymentStatus.ModifyIndex - 1
+	}
+	return 0
 }
 
 // deployment stores a deployment with one group g: desired, deadline, canaries, revert. Its first deadline counts from now.
