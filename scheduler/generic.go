@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/scheduler/reconcile"
@@ -159,12 +160,28 @@ func (s *generic) planStops() {
 }
 
 func (s *generic) planStop(stop *reconcile.Stop) {
-	s.plan.Stops[stop.Alloc.NodeID] = append(s.plan.Stops[stop.Alloc.NodeID], &structs.AllocStop{
+	planned := &structs.AllocStop{
 		ID: stop.Alloc.ID, DesiredStatus: stop.Desired, DesiredDescription: stop.Description,
 		Condition: stop.Condition, FollowupEvalID: stop.FollowupEval,
-		// Only what is stopped here carries the option, never what keeps running.
-		NoShutdownDelay: s.eval.NoShutdownDelay && stop.Desired != "",
-	})
+	}
+	if stop.Desired != "" { // only what is stopped here carries options, never what keeps running
+		planned.NoShutdownDelay, planned.KillTimeout = s.stopOptions(stop.Alloc)
+	}
+	s.plan.Stops[stop.Alloc.NodeID] = append(s.plan.Stops[stop.Alloc.NodeID], planned)
+}
+
+// stopOptions gives the options with which an allocation is stopped: those of the evaluation, and for one that leaves a
+// draining node those of the drain.
+func (s *generic) stopOptions(a *structs.Allocation) (noShutdownDelay bool, killTimeout *time.Duration) {
+	noShutdownDelay, killTimeout = s.eval.NoShutdownDelay, s.eval.KillTimeout
+	node := s.state.Node(a.NodeID)
+	if node == nil || node.DrainStrategy == nil || !a.DesiredTransition.ShouldMigrate() {
+		return noShutdownDelay, killTimeout
+	}
+	if t := node.DrainStrategy.KillTimeout; t != nil && (killTimeout == nil || *t < *killTimeout) {
+		killTimeout = t
+	}
+	return noShutdownDelay || node.DrainStrategy.NoShutdownDelay, killTimeout
 }
 
 func (s *generic) annotate() {

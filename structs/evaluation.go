@@ -36,8 +36,9 @@ type Evaluation struct {
 	CreateTime              int64
 	ModifyTime              int64
 
-	// NoShutdownDelay rides along for the plan, which stamps it on exactly the allocations that it stops.
-	NoShutdownDelay bool `json:"-" cbor:"NoShutdownDelay"`
+	// NoShutdownDelay and KillTimeout ride along for the plan, which stamps them on exactly the allocations that it stops.
+	NoShutdownDelay bool           `json:"-" cbor:"NoShutdownDelay"`
+	KillTimeout     *time.Duration `json:"-" cbor:"KillTimeout,omitempty"`
 }
 
 // EvaluationStub is an evaluation as related ones show it.

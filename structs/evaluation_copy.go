@@ -17,6 +17,7 @@ func (e *Evaluation) Copy() *Evaluation {
 	out.ClassEligibility = maps.Clone(e.ClassEligibility)
 	out.MissingNonNodeResources = slices.Clone(e.MissingNonNodeResources)
 	out.QueuedAllocations = maps.Clone(e.QueuedAllocations)
+	out.KillTimeout = copyPtr(e.KillTimeout)
 	return &out
 }
 

@@ -95,6 +95,9 @@ type DrainStrategy struct {
 type DrainSpec struct {
 	Deadline         time.Duration
 	IgnoreSystemJobs bool
+	// NoShutdownDelay and KillTimeout are options of the stops which this drain causes, and of no others.
+	NoShutdownDelay bool           `json:",omitempty"`
+	KillTimeout     *time.Duration `json:",omitempty"`
 }
 
 // DrainMetadata is what is kept about a node's last drain.

@@ -52,6 +52,7 @@ func (d *DrainStrategy) Copy() *DrainStrategy {
 		return nil
 	}
 	out := *d
+	out.KillTimeout = copyPtr(d.KillTimeout)
 	return &out
 }
 

@@ -154,6 +154,7 @@ func differentOnPurpose() map[string]string {
 func ownFields() []string {
 	return []string{
 		"Allocation.ObservedStatus", "Allocation.Condition", "DesiredTransition.KillTimeout", "Service.Namespace",
+		"DrainSpec.NoShutdownDelay", "DrainSpec.KillTimeout",
 	}
 }
 

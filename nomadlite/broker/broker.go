@@ -315,7 +315,8 @@ func (b *Broker) followUp(eval *structs.Evaluation, now time.Time) *structs.Eval
 	return &structs.Evaluation{
 		ID: b.newID(), Namespace: eval.Namespace, JobID: eval.JobID, JobModifyIndex: eval.JobModifyIndex,
 		Type: eval.Type, Priority: eval.Priority, TriggeredBy: structs.EvalTriggerFailedFollowUp,
-		NodeID: eval.NodeID, DeploymentID: eval.DeploymentID, PreviousEval: eval.ID, NoShutdownDelay: eval.NoShutdownDelay,
+		NodeID: eval.NodeID, DeploymentID: eval.DeploymentID, PreviousEval: eval.ID,
+		NoShutdownDelay: eval.NoShutdownDelay, KillTimeout: eval.KillTimeout,
 		Status: structs.EvalStatusPending, Wait: wait, WaitUntil: now.Add(wait).UTC(),
 	}
 }

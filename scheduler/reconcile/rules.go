@@ -52,6 +52,8 @@ var rules = []rule{
 		Done, "ran to its end"},
 	{"work of an earlier version", func(s *subject) bool { return s.in.Batch && s.ended() && !s.sameVersion() && !s.conditionLost() },
 		Ignore, "ended under an earlier version of the job"},
+	{"ended by a drain", func(s *subject) bool { return s.drainedForGood() },
+		Done, "was ended by a drain, its work is not done again"},
 	{"told to stop, ended", func(s *subject) bool { return s.wantedToEnd() && s.ended() },
 		Ignore, "stopped"},
 	{"told to stop, node down", func(s *subject) bool { return s.wantedToEnd() && s.unheardForGood() },

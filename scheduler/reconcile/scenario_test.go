@@ -191,7 +191,10 @@ func (st *stage) node(id string, opts options) {
 			n.DrainStrategy, n.SchedulingEligibility = nil, structs.NodeEligible
 			if v == "true" {
 				n.DrainStrategy, n.SchedulingEligibility = &structs.DrainStrategy{}, structs.NodeIneligible
+				n.DrainStrategy.NoShutdownDelay = opts["no_shutdown_delay"] == "true"
+				n.DrainStrategy.KillTimeout = opts.duration(st.t, "kill_timeout")
 			}
+		case "no_shutdown_delay", "kill_timeout": // of the drain
 		default:
 			st.t.Fatalf("unknown option %q of node", k)
 		}
@@ -329,6 +332,8 @@ func (st *stage) editAlloc(a *structs.Allocation, opts options) {
 			a.DeploymentStatus = ds
 		case "migrate":
 			a.DesiredTransition.Migrate = opts.bool(k)
+		case "disable_placement":
+			a.DesiredTransition.MigrateDisablePlacement = opts.bool(k)
 		case "reschedule":
 			a.DesiredTransition.Reschedule = opts.bool(k)
 		case "force_reschedule":
@@ -477,6 +482,9 @@ func (st *stage) plan(plan *structs.Plan) {
 			}
 			if s.NoShutdownDelay {
 				line += " no_shutdown_delay"
+			}
+			if s.KillTimeout != nil {
+				line += " kill_timeout=" + s.KillTimeout.String()
 			}
 			st.printf("%s", line)
 		}

@@ -61,6 +61,13 @@ func (s *subject) ranToEnd() bool {
 	return len(s.alloc.TaskStates) > 0
 }
 
+// drainedForGood says that a batch allocation was told to leave its node and is not to be replaced: its place stays
+// taken for as long as its version of the job is wanted.
+func (s *subject) drainedForGood() bool {
+	return s.in.Batch && s.wantedToEnd() && structs.Val(s.alloc.DesiredTransition.MigrateDisablePlacement) &&
+		!s.jobGone() && s.sameVersion() && !s.replaced() && !s.conditionLost() && (s.ended() || !s.unheardForGood())
+}
+
 func (s *subject) conditionLost() bool { return s.alloc.ClientStatus == structs.AllocClientStatusLost }
 func (s *subject) conditionUnknown() bool {
 	return s.alloc.Condition.Status == structs.ConditionUnknown

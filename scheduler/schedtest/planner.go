@@ -144,6 +144,7 @@ func applyStop(a *structs.Allocation, st *structs.AllocStop) {
 	if st.NoShutdownDelay {
 		a.DesiredTransition.NoShutdownDelay = structs.Ptr(true)
 	}
+	a.DesiredTransition.Merge(&structs.DesiredTransition{KillTimeout: st.KillTimeout})
 }
 
 // UpdateEval stores an evaluation.
