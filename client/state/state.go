@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +46,9 @@ var (
 // ErrNewerVersion says that the file was written by a newer version of the program.
 var ErrNewerVersion = errors.New("written by a newer version")
 
+// ErrDamaged says that the file is no database or one whose pages are broken. It is left as it is.
+var ErrDamaged = errors.New("is damaged; move it away to start without it: tasks it tells of are then ended and started anew")
+
 // ErrClosed answers writes after Close.
 var ErrClosed = errors.New("client state is closed")
 
@@ -64,7 +69,16 @@ type DB struct {
 	closed  bool
 	wake    chan struct{}
 	idle    chan struct{} // closed when the writer has ended
+
+	update func(func(*bbolt.Tx) error) error // the file's, unless a test set another
+	owed   []write                           // what could not be written yet, one a row; only the writer touches it
 }
+
+// How long the writer waits before it tries again to write what it owes: a full disk is given time to have room.
+const (
+	minRetry = 250 * time.Millisecond
+	maxRetry = 15 * time.Second
+)
 
 type write struct {
 	bucket Bucket
@@ -82,23 +96,50 @@ func Open(path string, opts Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open client state: %w", err)
 	}
-	bolt, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout: time.Second, NoSync: opts.NoSync, NoGrowSync: opts.NoSync,
-		FreelistType: bbolt.FreelistMapType, NoFreelistSync: true, InitialMmapSize: 1 << 20,
+	var bolt *bbolt.DB
+	err := guard(path, func() (err error) {
+		bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			Timeout: time.Second, NoSync: opts.NoSync, NoGrowSync: opts.NoSync,
+			// The list of free pages is kept in the file: to find them by walking through a damaged file ends the process.
+			FreelistType: bbolt.FreelistMapType, InitialMmapSize: 1 << 20,
+		})
+		return err
 	})
-	if errors.Is(err, berrors.ErrTimeout) {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("open client state: %s is in use by another agent", path)
-	}
-	if err != nil {
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch), tooSmall(path, err):
+		return nil, fmt.Errorf("open client state: %s %w (%w)", path, ErrDamaged, err)
+	case err != nil:
 		return nil, fmt.Errorf("open client state: %w", err)
 	}
-	if err := prepare(bolt, path); err != nil {
+	if err := guard(path, func() error { return prepare(bolt, path) }); err != nil {
 		_ = bolt.Close()
 		return nil, err
 	}
-	db := &DB{bolt: bolt, logger: opts.Logger, wake: make(chan struct{}, 1), idle: make(chan struct{})}
+	db := &DB{bolt: bolt, update: bolt.Update, logger: opts.Logger, wake: make(chan struct{}, 1), idle: make(chan struct{})}
 	go db.writer()
 	return db, nil
+}
+
+// tooSmall says that opening failed for a file of less than a database's first two pages; its error has no name.
+func tooSmall(path string, err error) bool {
+	if err == nil {
+		return false
+	}
+	info, statErr := os.Stat(path)
+	return statErr == nil && info.Size() > 0 && info.Size() < 2*int64(os.Getpagesize())
+}
+
+// guard makes an error of what a damaged file does to the code that reads it: it panics, or reads beyond the file.
+func guard(path string, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("client state %s %w (%v)", path, ErrDamaged, r)
+		}
+	}()
+	return f()
 }
 
 // prepare checks the version before anything is written, then makes the tables.
@@ -178,36 +219,66 @@ func (db *DB) enqueue(w write) {
 	}
 }
 
-// writer takes what has gathered and writes it in one transaction, until the file is closed and nothing is left.
+// writer takes what has gathered and writes it in one transaction, until the file is closed and nothing is left. What
+// could not be written goes with the next transaction, at the latest after a while.
 func (db *DB) writer() {
 	defer close(db.idle)
-	for range db.wake {
+	retry := time.NewTimer(maxRetry)
+	defer retry.Stop()
+	for wait := minRetry; ; {
+		var again <-chan time.Time
+		if len(db.owed) > 0 {
+			retry.Reset(wait)
+			again = retry.C
+		}
+		select {
+		case <-db.wake:
+		case <-again:
+		}
 		db.mu.Lock()
 		batch, closed := db.pending, db.closed
 		db.pending = nil
 		db.mu.Unlock()
 		db.commit(batch)
+		if len(db.owed) > 0 {
+			wait = min(2*wait, maxRetry)
+		} else {
+			wait = minRetry
+		}
 		if closed {
+			if len(db.owed) > 0 {
+				db.logger.Error("client state was closed before all of it could be written", "rows", len(db.owed))
+			}
 			return
 		}
 	}
 }
 
+// commit writes a batch and what is owed. A row that the database refuses for itself is dropped, so that it does not
+// keep the others out; when the transaction fails all rows are owed.
 func (db *DB) commit(batch []write) {
 	var err error
-	if latest := fold(batch); len(latest) > 0 {
-		err = db.bolt.Update(func(tx *bbolt.Tx) error {
-			for _, w := range latest {
-				if err := apply(tx, w); err != nil {
-					return err
+	if latest := fold(slices.Concat(db.owed, batch)); len(latest) > 0 {
+		err = guard(db.bolt.Path(), func() error {
+			return db.update(func(tx *bbolt.Tx) error {
+				for _, w := range latest {
+					if err := apply(tx, w); err != nil {
+						db.logger.Error("row of client state is not written", "table", string(w.bucket), "error", err)
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
+		if db.owed = nil; err != nil {
+			for _, w := range latest {
+				w.done = nil
+				db.owed = append(db.owed, w)
+			}
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("write client state: %w", err)
-		db.logger.Error("client state is not written", "error", err)
+		db.logger.Error("client state is not written, trying again", "rows", len(db.owed), "error", err)
 	}
 	for _, w := range batch {
 		if w.done != nil {
@@ -247,13 +318,15 @@ func apply(tx *bbolt.Tx, w write) error {
 
 // Get reads one row into v; found is false when there is none.
 func (db *DB) Get(bucket Bucket, key string, v any) (found bool, err error) {
-	err = db.bolt.View(func(tx *bbolt.Tx) error {
-		data := tx.Bucket([]byte(bucket)).Get([]byte(key))
-		if data == nil {
-			return nil
-		}
-		found = true
-		return codec.Unmarshal(data, v)
+	err = guard(db.bolt.Path(), func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			data := tx.Bucket([]byte(bucket)).Get([]byte(key))
+			if data == nil {
+				return nil
+			}
+			found = true
+			return codec.Unmarshal(data, v)
+		})
 	})
 	if err != nil {
 		return found, fmt.Errorf("read %s %q of client state: %w", bucket, key, err)
@@ -264,15 +337,17 @@ func (db *DB) Get(bucket Bucket, key string, v any) (found bool, err error) {
 // Each decodes every row of a table into a new T. A row that cannot be decoded is reported to bad and left out, so
 // that one damaged row does not keep the agent from its other allocations.
 func Each[T any](db *DB, bucket Bucket, row func(key string, v *T), bad func(key string, err error)) error {
-	err := db.bolt.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(bucket)).ForEach(func(k, data []byte) error {
-			v := new(T)
-			if err := codec.Unmarshal(data, v); err != nil {
-				bad(string(k), err)
+	err := guard(db.bolt.Path(), func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte(bucket)).ForEach(func(k, data []byte) error {
+				v := new(T)
+				if err := codec.Unmarshal(data, v); err != nil {
+					bad(string(k), err)
+					return nil
+				}
+				row(string(k), v)
 				return nil
-			}
-			row(string(k), v)
-			return nil
+			})
 		})
 	})
 	if err != nil {
@@ -296,7 +371,7 @@ func (db *DB) Close() error {
 	default:
 	}
 	<-db.idle
-	if err := db.bolt.Close(); err != nil {
+	if err := guard(db.bolt.Path(), db.bolt.Close); err != nil {
 		return fmt.Errorf("close client state: %w", err)
 	}
 	return nil

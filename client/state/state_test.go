@@ -3,7 +3,10 @@ package state
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -137,5 +140,108 @@ func TestDamagedRowIsLeftOut(t *testing.T) {
 	err := Each(db, Runs, func(k string, _ *int) { good = append(good, k) }, func(k string, _ error) { bad = append(bad, k) })
 	if err != nil || fmt.Sprint(good, bad) != "[good] [odd]" {
 		t.Fatalf("good %v, bad %v, error %v", good, bad, err)
+	}
+}
+
+// A full disk must not leave holes: what could not be written is written once there is room, whatever came between.
+func TestWhatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path)
+	full, written := true, make(chan struct{}, 1)
+	var mu sync.Mutex
+	update := db.update
+	db.update = func(f func(*bbolt.Tx) error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if full {
+			return errors.New("no space left on device")
+		}
+		defer func() { written <- struct{}{} }()
+		return update(f)
+	}
+	told := make(chan error, 1)
+	db.Put(Runs, "first", 1, nil)
+	db.Put(Runs, "changed", 1, func(err error) { told <- err })
+	if err := <-told; err == nil {
+		t.Fatal("a write that failed was called durable")
+	}
+	db.Put(Runs, "changed", 2, func(err error) { told <- err })
+	db.Put(Runs, "", 3, nil) // no database takes an empty key
+	<-told
+	mu.Lock()
+	full = false
+	mu.Unlock()
+	<-written // it tries again by itself
+	if err := db.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if found, err := db.Get(Runs, "first", &n); !found || err != nil {
+		t.Fatalf("found %v, error %v", found, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, path)
+	if _, err := db.Get(Runs, "changed", &n); err != nil || n != 2 {
+		t.Fatalf("value %d, error %v", n, err)
+	}
+}
+
+// Whatever a damaged file holds: one clear error that names it, no panic, and the file stays as it is.
+func TestDamagedFileIsRefusedAndUntouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path)
+	for i := range 300 {
+		db.Put(Runs, fmt.Sprint(i), strings.Repeat("x", 500), nil)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rnd.Uint32())
+		}
+		return b
+	}
+	cases := map[string][]byte{
+		"text": []byte("hello"), "noise": noise(len(whole)), "cut off": whole[:5000], "holes, cut in half": whole[:len(whole)/2],
+		"noise after the first pages": append(slices.Clone(whole[:16<<10]), noise(len(whole)-16<<10)...),
+	}
+	for seed := range 40 {
+		data := slices.Clone(whole)
+		for range 1 + seed%4 {
+			copy(data[rnd.IntN(len(data)-4096):], noise(4096))
+		}
+		cases[fmt.Sprintf("holes %d", seed)] = data
+	}
+	for name, data := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state.db")
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			db, err := Open(path, Options{})
+			if err == nil { // what can be read is read
+				for _, table := range buckets {
+					if err = Each(db, table, func(string, *any) {}, func(string, error) {}); err != nil {
+						break
+					}
+				}
+				_ = db.Close()
+			}
+			if err != nil && (!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") || !errors.Is(err, ErrDamaged)) {
+				t.Errorf("error %v", err)
+			}
+			if err == nil && !strings.HasPrefix(name, "holes") {
+				t.Error("it was taken for whole")
+			}
+		})
 	}
 }
