@@ -196,6 +196,10 @@ func (s *generic) inPlace() []reconcile.Place {
 			ok, _ = s.feasibleGroup(u.Group).Check(node)
 		}
 		if !ok {
+			if d := s.result.Desired[structs.Val(u.Group.Name)]; d != nil {
+				d.InPlaceUpdate--
+				d.DestructiveUpdate++
+			}
 			moved = append(moved, reconcile.Place{
 				Group: u.Group, Name: u.Alloc.Name, Previous: u.Alloc, Destructive: true, Deploys: u.Deploys,
 				StopPrevious: &reconcile.Stop{

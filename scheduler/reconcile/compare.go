@@ -205,3 +205,10 @@ func (c *comparer) compare(a *structs.Allocation) Difference {
 	}
 	return d
 }
+
+// TaskDestructive says whether a task's change from a to b stops what runs.
+func TaskDestructive(a, b *structs.Task) bool {
+	var d differ
+	d.task(a, b)
+	return len(d.what) > 0
+}
