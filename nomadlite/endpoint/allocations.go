@@ -18,7 +18,6 @@ func allocationRoutes(b *Backend) []route.Route {
 	return []route.Route{
 		read("/v1/allocations", b.handler(b.listAllocations)),
 		read("/v1/allocation/{alloc_id}", b.handler(b.readAllocation)),
-		read("/v1/allocation/{alloc_id}/services", b.handler(b.listAllocationServices)),
 		write("/v1/allocation/{alloc_id}/stop", b.handler(b.stopAllocation)),
 	}
 }
@@ -102,22 +101,6 @@ func (b *Backend) readAllocation(w http.ResponseWriter, r *route.Request, q *que
 		return notFound("alloc")
 	}
 	return answer(w, q, alloc)
-}
-
-// listAllocationServices answers that nothing is registered: the servers keep no services yet.
-func (b *Backend) listAllocationServices(w http.ResponseWriter, r *route.Request, q *query) error {
-	var found bool
-	err := b.block(w, r, q, func(ws memdb.WatchSet, snap *state.Snapshot) uint64 {
-		found = snap.Alloc(ws, r.Param("alloc_id")) != nil
-		return snap.TableIndex(state.TableAllocs)
-	})
-	if err != nil {
-		return err
-	}
-	if !found {
-		return notFound("alloc")
-	}
-	return answerRaw(w, q, []byte("[]"))
 }
 
 // stopAllocation asks that one allocation be stopped and replaced: the transition and the evaluation that acts on it

@@ -17,7 +17,6 @@ func jobRelatedRoutes(b *Backend) []route.Route {
 		read("/v1/job/{job_id}/evaluations", b.handler(b.listJobEvaluations)),
 		read("/v1/job/{job_id}/deployments", b.handler(b.listJobDeployments)),
 		read("/v1/job/{job_id}/deployment", b.handler(b.readJobDeployment)),
-		read("/v1/job/{job_id}/services", b.handler(b.listJobServices)),
 	}
 }
 
@@ -101,12 +100,4 @@ func (b *Backend) readJobDeployment(w http.ResponseWriter, r *route.Request, q *
 		return err
 	}
 	return answer(w, q, deployment) // null when there is none
-}
-
-// listJobServices answers that nothing is registered: the servers keep no services yet.
-func (b *Backend) listJobServices(w http.ResponseWriter, r *route.Request, q *query) error {
-	if _, _, err := b.job(w, r, q); err != nil {
-		return err
-	}
-	return answerRaw(w, q, []byte("[]"))
 }

@@ -12,9 +12,9 @@ import (
 func Routes(b *Backend) []route.Route {
 	b.started = time.Now()
 	groups := [][]route.Route{
-		jobRoutes(b), jobWriteRoutes(b), jobRelatedRoutes(b), allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
+		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobRelatedRoutes(b), allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
 		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b), statusRoutes(b), agentRoutes(b),
-		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), aclRoutes(),
+		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), serviceRoutes(b), aclRoutes(),
 		unsupportedRoutes(b), clientRoutes(b),
 	}
 	var rows []route.Route

@@ -17,7 +17,6 @@ func unsupported(what string) error {
 // unsupportedPaths are those which answer 501, with what they are about. The methods are those of the public API, so
 // that a wrong method answers 405 as everywhere.
 var unsupportedPaths = []struct{ methods, path, what string }{
-	{"PUT POST", "/v1/job/{job_id}/revert", "a job revert"},
 	{"PUT POST", "/v1/job/{job_id}/dispatch", "a job dispatch"},
 	{"PUT POST", "/v1/job/{job_id}/dispatch/payload", "a job dispatch"},
 	{"PUT POST", "/v1/job/{job_id}/periodic/force", "a forced periodic launch"},
@@ -58,9 +57,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"PUT POST", "/v1/agent/keyring/install", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/use", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/remove", "the gossip keyring"},
-	{"GET", "/v1/services", "service discovery"},
-	{"GET", "/v1/service/{name}", "service discovery"},
-	{"DELETE", "/v1/service/{name}/{service_id}", "service discovery"},
 	{"GET", "/v1/scaling/policies", "a scaling policy"},
 	{"GET", "/v1/scaling/policy/{id}", "a scaling policy"},
 	{"DELETE", "/v1/operator/raft/peer", "removing a raft peer"},
@@ -106,10 +102,6 @@ func unsupportedRoutes(b *Backend) []route.Route {
 			return unsupported(row.what)
 		}))
 	}
-	// A plan may be about a job that is not there yet.
-	add("PUT POST", "/v1/job/{job_id}/plan", route.Any, func(http.ResponseWriter, *route.Request) error {
-		return unsupported("a job plan")
-	})
 	for _, row := range enterprisePaths {
 		add(row.methods, row.path, route.Any, func(http.ResponseWriter, *route.Request) error {
 			return structs.Errorf(structs.CodeNotImplemented, "Nomad Enterprise only endpoint")

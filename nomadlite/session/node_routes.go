@@ -26,6 +26,7 @@ const (
 	pathHeartbeat   = "/v1/internal/node/heartbeat"
 	pathAssignments = "/v1/internal/node/assignments"
 	pathAllocs      = "/v1/internal/node/allocs"
+	pathServices    = "/v1/internal/node/services"
 	pathIndex       = "/v1/internal/session/index" // between servers
 )
 
@@ -63,9 +64,10 @@ var _ LeaderAsker = (*Forwarder)(nil)
 
 // NodeProtocol answers what nodes ask.
 type NodeProtocol struct {
-	cfg      NodeConfig
-	log      hclog.Logger
-	observer *observer
+	cfg       NodeConfig
+	log       hclog.Logger
+	observer  *observer
+	registrar *registrar
 
 	mu          sync.Mutex
 	registering map[string]chan struct{} // nodes whose registration is being written
@@ -87,7 +89,8 @@ func NewNodeProtocol(cfg NodeConfig) *NodeProtocol {
 	}
 	return &NodeProtocol{
 		cfg: cfg, log: cfg.Logger.Named("node"), registering: map[string]chan struct{}{},
-		observer: &observer{raft: cfg.Raft, state: storeReader{cfg.Store}, now: cfg.Now},
+		observer:  &observer{raft: cfg.Raft, state: storeReader{cfg.Store}, now: cfg.Now},
+		registrar: &registrar{raft: cfg.Raft, state: cfg.Store},
 	}
 }
 
@@ -100,6 +103,7 @@ func (r storeReader) JobOf(namespace, id string) *structs.Job { return r.store.J
 // Close waits for entries that are being written. No request may come any more.
 func (p *NodeProtocol) Close() error {
 	p.observer.flushes.Wait()
+	p.registrar.flushes.Wait()
 	return nil
 }
 
@@ -118,6 +122,7 @@ func (p *NodeProtocol) Routes() []route.Route {
 		row(pathHeartbeat, p.heartbeat),
 		polls,
 		row(pathAllocs, p.allocs),
+		row(pathServices, p.services),
 		{Methods: []string{http.MethodGet}, Path: pathIndex, ServedBy: route.Leader, Callers: route.ServerSession,
 			Handle: p.index},
 	}
