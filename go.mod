@@ -15,7 +15,7 @@ require (
 	github.com/hashicorp/hcl/v2 v2.25.0
 	github.com/hashicorp/nomad/api v0.0.0-20261016150620-df630b26e78a
 	github.com/hashicorp/raft v1.8.0
-	github.com/hashicorp/raft-wal v0.4.0
+	github.com/hashicorp/raft-wal v0.4.1
 	github.com/hashicorp/yamux v0.1.2
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/zclconf/go-cty v1.20.0
