@@ -13,7 +13,8 @@ func Routes(b *Backend) []route.Route {
 	b.started = time.Now()
 	groups := [][]route.Route{
 		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobRelatedRoutes(b), allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
-		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b), statusRoutes(b), agentRoutes(b),
+		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b),
+		deploymentWriteRoutes(b), statusRoutes(b), agentRoutes(b),
 		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), serviceRoutes(b), aclRoutes(),
 		unsupportedRoutes(b), clientRoutes(b),
 	}

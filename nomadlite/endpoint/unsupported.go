@@ -23,8 +23,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"PUT POST", "/v1/job/{job_id}/scale", "job scaling"},
 	{"GET", "/v1/job/{job_id}/actions", "a list of job actions"},
 	{"GET", "/v1/job/{job_id}/action", "a job action"},
-	{"PUT POST", "/v1/deployment/fail/{deployment_id}", "failing a deployment"},
-	{"PUT POST", "/v1/deployment/pause/{deployment_id}", "pausing a deployment"},
 	{"PUT POST", "/v1/deployment/promote/{deployment_id}", "promoting a deployment"},
 	{"PUT POST", "/v1/deployment/allocation-health/{deployment_id}", "setting the health of allocations"},
 	{"PUT POST", "/v1/deployment/unblock/{deployment_id}", "unblocking a deployment"},
