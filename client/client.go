@@ -48,6 +48,7 @@ type Client struct {
 	db             *state.DB
 	supervisor     *supervisor.Client
 	drivers        *driver.Registry
+	owns           bool // all that lies in alloc_dir is this node's
 	environ        map[string]string
 	conn           conn
 	servers        *servers.Conn // conn, unless a test set another
@@ -118,6 +119,7 @@ func (c *Client) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(c.cfg.AllocDir, 0o711); err != nil {
 		return fmt.Errorf("make alloc_dir: %w", err)
 	}
+	c.owns = c.own()
 	c.db, err = state.Open(filepath.Join(c.cfg.StateDir, "state.db"), state.Options{NoSync: c.cfg.DevMode, Logger: c.log})
 	if err != nil {
 		return err
@@ -177,6 +179,7 @@ func (c *Client) Run(ctx context.Context) error {
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
+	c.reclaim(ctx)
 	c.startRunners()
 
 	var loops sync.WaitGroup
@@ -190,6 +193,7 @@ func (c *Client) Run(ctx context.Context) error {
 	c.end()
 	c.running.Wait()
 	loops.Wait()
+	c.dismiss()
 	return errors.Join(c.conn.Close(), c.supervisor.Close(), c.db.Close())
 }
 
@@ -262,6 +266,15 @@ func (c *Client) leave() {
 	}
 	if err := c.supervisor.Shutdown(ctx); err != nil {
 		c.log.Warn("supervisor does not end", "error", err)
+	}
+}
+
+// dismiss lets a supervisor without tasks end at once; one with tasks stays.
+func (c *Client) dismiss() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := c.supervisor.Shutdown(ctx); err != nil {
+		c.log.Debug("supervisor stays", "reason", err)
 	}
 }
 

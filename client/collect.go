@@ -13,6 +13,7 @@ import (
 // collect removes what ended allocations left, when there is too much of it.
 func (c *Client) collect(ctx context.Context) {
 	for pause(ctx, c.cfg.GCInterval, c.wakeGC) {
+		c.forgetVanished(ctx)
 		for ctx.Err() == nil && c.collectOnce(ctx, false) {
 		}
 	}

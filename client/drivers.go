@@ -59,7 +59,7 @@ func csv(text string) []string {
 
 // rawExec reads plugin "raw_exec"; a key it does not know is an error.
 func (c *Client) rawExec() (driver.Driver, error) {
-	cfg := rawexec.Config{Supervisor: c.supervisor, Logger: c.log}
+	cfg := rawexec.Config{Supervisor: c.supervisor, CoreMHz: c.coreMHz, Logger: c.log}
 	var errs structs.Errors
 	for key, value := range c.cfg.Drivers[rawexec.Name].Options {
 		ranges, err := rawexec.ParseIDRanges(fmt.Sprint(value))
@@ -82,4 +82,13 @@ func (c *Client) rawExec() (driver.Driver, error) {
 		return nil, err
 	}
 	return rawexec.New(cfg), nil
+}
+
+// coreMHz is what one core counts as.
+func (c *Client) coreMHz() float64 {
+	node := c.Node()
+	if node == nil || node.NodeResources == nil || node.NodeResources.Cpu.TotalCpuCores == 0 {
+		return 0
+	}
+	return float64(node.NodeResources.Cpu.CpuShares) / float64(node.NodeResources.Cpu.TotalCpuCores)
 }

@@ -25,7 +25,7 @@ func (c *Client) follow(ctx context.Context) {
 	c.mu.Lock()
 	assigned.Restore("", 0, slices.Collect(maps.Keys(c.held)))
 	c.mu.Unlock()
-	backoff, misfits := minBackoff, 0
+	backoff, misfits, first := minBackoff, 0, true
 	for ctx.Err() == nil {
 		res, err := c.conn.Assignments(ctx, assigned.Request(pollWait))
 		if ctx.Err() != nil {
@@ -49,6 +49,10 @@ func (c *Client) follow(ctx context.Context) {
 		}
 		misfits = 0
 		c.take(upsert, remove)
+		if first {
+			c.sweep()
+			first = false
+		}
 		c.synced.open()
 	}
 }

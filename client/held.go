@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/allocrunner"
@@ -96,7 +97,9 @@ func (c *Client) restore() error {
 			h.never = alloc.ServerTerminal() && !alloc.ObservedTerminal()
 		case run != nil && run.Destroyed:
 		case alloc.Job == nil:
-			c.log.Error("allocation cannot be restored: its job specification is missing", "alloc", alloc.ID)
+			// A damaged row. The servers have the specification, and hand the allocation out anew.
+			c.log.Error("allocation begins anew: its job specification is missing", "alloc", alloc.ID)
+			c.drop(h)
 		default:
 			tasks := map[string]*taskrunner.Local{}
 			if group := alloc.Group(); group != nil {
@@ -107,10 +110,12 @@ func (c *Client) restore() error {
 				}
 			}
 			if h.runner, err = c.newRunner(alloc, run, tasks, c.synced.ch); err != nil {
-				c.log.Error("allocation cannot be restored", "alloc", alloc.ID, "error", err)
+				c.log.Error("allocation begins anew, since it cannot be restored", "alloc", alloc.ID, "error", err)
+				c.drop(h)
 			}
 		}
 	}
+	c.dropStrays(r)
 	for key, s := range c.specs {
 		if s.users == 0 {
 			delete(c.specs, key)
@@ -127,6 +132,30 @@ func byCreation(allocs []*structs.Allocation) {
 	slices.SortStableFunc(allocs, func(a, b *structs.Allocation) int {
 		return cmp.Or(cmp.Compare(a.CreateIndex, b.CreateIndex), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// drop removes the rows of an allocation as if it had never been here; the caller holds the lock or is alone.
+func (c *Client) drop(h *held) {
+	id := h.alloc.ID
+	delete(c.held, id)
+	delete(c.dirty, id)
+	c.dropSpec(h.alloc)
+	c.db.Delete(state.Allocs, id)
+	c.db.Delete(state.Runs, id)
+}
+
+// dropStrays removes rows of allocations that are not held: their own row was damaged.
+func (c *Client) dropStrays(r *records) {
+	for id := range r.runs {
+		if c.held[id] == nil {
+			c.db.Delete(state.Runs, id)
+		}
+	}
+	for key := range r.tasks {
+		if id, _, _ := strings.Cut(key, "/"); c.held[id] == nil {
+			c.db.Delete(state.Tasks, key)
+		}
+	}
 }
 
 // newRunner makes a runner; the caller holds the lock or is alone.
@@ -264,12 +293,12 @@ func (c *Client) vanish(id string) {
 		c.mu.Unlock()
 		return
 	}
+	h.vanished = true
 	if h.runner == nil || h.runner.Terminal() {
 		c.mu.Unlock()
 		c.forget(c.life, id)
 		return
 	}
-	h.vanished = true
 	stop := *h.alloc
 	stop.DesiredStatus, stop.DesiredDescription = structs.AllocDesiredStatusStop, "allocation is no longer assigned to this node"
 	h.alloc = &stop
@@ -292,20 +321,29 @@ func (c *Client) vanish(id string) {
 	})
 }
 
-// forget removes everything of an ended allocation, its rows included.
+// forgetVanished tries again what could not be removed when the servers took it away.
+func (c *Client) forgetVanished(ctx context.Context) {
+	c.mu.Lock()
+	var ids []string
+	for id, h := range c.held {
+		if h.vanished && (h.runner == nil || h.runner.Terminal()) {
+			ids = append(ids, id)
+		}
+	}
+	c.mu.Unlock()
+	for _, id := range ids {
+		c.forget(ctx, id)
+	}
+}
+
+// forget removes everything of an ended allocation, its rows included. What cannot be removed stays known.
 func (c *Client) forget(ctx context.Context, id string) {
 	c.destroy(ctx, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.held[id]
-	if h == nil {
-		return
+	if h := c.held[id]; h != nil && h.runner == nil {
+		c.drop(h)
 	}
-	delete(c.held, id)
-	delete(c.dirty, id)
-	c.dropSpec(h.alloc)
-	c.db.Delete(state.Allocs, id)
-	c.db.Delete(state.Runs, id)
 }
 
 // destroy removes what an ended allocation left on the node, and keeps only the fact that it ended.

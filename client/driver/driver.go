@@ -106,9 +106,10 @@ type Describer interface {
 // second Stop with a smaller timeout. Destroy forgets a task that has ended, or kills it first when force.
 type Runner interface {
 	Start(ctx context.Context, cfg *TaskConfig) (*Handle, error)
-	// Recover takes a task over that was started by an earlier agent. ErrTaskNotFound when it is gone without trace.
+	// Recover takes a task over that was started by an earlier agent. ErrTaskNotFound when it is gone without trace, or
+	// can never be taken over; after any other error it is asked again.
 	Recover(ctx context.Context, h *Handle) error
-	// Wait blocks until the task has ended or ctx is done.
+	// Wait blocks until the task has ended or ctx is done. After an error other than ErrTaskNotFound it is asked again.
 	Wait(ctx context.Context, taskID string) (*ExitResult, error)
 	Stop(ctx context.Context, taskID, signal string, timeout time.Duration) error
 	Signal(ctx context.Context, taskID, signal string) error

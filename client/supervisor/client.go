@@ -94,6 +94,14 @@ func (c *Client) Ensure(ctx context.Context) error {
 	return err
 }
 
+// Left says whether there are supervisors, or what dead ones left behind. It connects to none.
+func (c *Client) Left() bool {
+	entries, err := os.ReadDir(c.cfg.Dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.IsDir() && strings.HasPrefix(e.Name(), dirPrefix)
+	})
+}
+
 // live gives the connections, newest supervisor last; at least one.
 func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	if conns, lost, err := c.current(); err != nil || (len(conns) > 0 && !lost) {

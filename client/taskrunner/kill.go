@@ -92,22 +92,43 @@ func (r *Runner) shortenKill(ctx context.Context) {
 	r.stopProcess(ctx, timeout)
 }
 
-// stopProcess runs beside the loop, so that a second one can shorten the first.
+// stopProcess runs beside the loop, so that a second one can shorten the first. A driver that cannot be asked is asked
+// again, for what is left of the time; one that refuses kills the task.
 func (r *Runner) stopProcess(ctx context.Context, timeout time.Duration) {
 	r.mu.Lock()
 	id, signal := r.taskID(), r.task.KillSignal
 	r.mu.Unlock()
+	deadline := boottime.After(r.cfg.Clock, timeout)
 	r.procs.Go(func() {
-		err := r.cfg.Driver.Stop(ctx, id, signal, timeout)
-		if err == nil || ctx.Err() != nil || errors.Is(err, driver.ErrTaskNotFound) {
-			return
+		for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			left := max(deadline.Remaining(r.cfg.Clock), 0)
+			err := r.cfg.Driver.Stop(ctx, id, signal, left)
+			if ctx.Err() != nil || errors.Is(err, driver.ErrTaskNotFound) {
+				return
+			}
+			r.mu.Lock()
+			r.killErr = err
+			r.mu.Unlock()
+			if err == nil {
+				return
+			}
+			if left == 0 || structs.ErrorCode(err) == structs.CodeInvalid {
+				r.cfg.Logger.Error("driver cannot stop the task, killing it", "task", id, "error", err)
+				if err = r.cfg.Driver.Destroy(ctx, id, true); err == nil || errors.Is(err, driver.ErrTaskNotFound) {
+					return
+				}
+			}
+			r.cfg.Logger.Error("driver does not end the task, trying again", "task", id, "error", err)
+			if !sleep(ctx, wait) || r.exited() {
+				return
+			}
 		}
-		r.cfg.Logger.Error("driver cannot stop the task, killing it", "task", id, "error", err)
-		if err := r.cfg.Driver.Destroy(ctx, id, true); err != nil && !errors.Is(err, driver.ErrTaskNotFound) {
-			r.cfg.Logger.Error("driver cannot kill the task", "task", id, "error", err)
-		}
-		r.mu.Lock()
-		r.killErr = err
-		r.mu.Unlock()
 	})
+}
+
+// exited says that the process under way has ended.
+func (r *Runner) exited() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.local.Exit != nil || !r.local.Phase.hasProcess()
 }

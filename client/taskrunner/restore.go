@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nomadlite/nomadlite/client/driver"
 )
@@ -32,21 +33,38 @@ func (r *Runner) undoStart(ctx context.Context, id string) {
 	if r.cfg.Driver == nil {
 		return
 	}
-	if err := r.cfg.Driver.Destroy(ctx, id, true); err != nil && !errors.Is(err, driver.ErrTaskNotFound) && ctx.Err() == nil {
-		r.cfg.Logger.Warn("cannot undo a start that was interrupted", "task", id, "error", err)
-	}
+	_ = r.insist(ctx, "undo a start that was interrupted", id, func() error { return r.cfg.Driver.Destroy(ctx, id, true) })
 }
 
 func (r *Runner) recover(ctx context.Context, handle *driver.Handle, id string) {
-	if err := r.cfg.Driver.Recover(ctx, handle); err != nil {
-		if ctx.Err() == nil {
-			r.lost(err)
-		}
-		return
+	err := r.insist(ctx, "take the task over", id, func() error { return r.cfg.Driver.Recover(ctx, handle) })
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		r.lost(err)
+	default:
+		r.cfg.Logger.Debug("task was taken over", "task", id)
+		r.change(nil, eventReattached())
+		r.watch(ctx, id)
 	}
-	r.cfg.Logger.Debug("task was taken over", "task", id)
-	r.change(nil, eventReattached())
-	r.watch(ctx, id)
+}
+
+// insist asks the driver until it has an answer: nil, or ErrTaskNotFound. While it cannot tell (its supervisor does not
+// start, say) the task may well run, and a second one beside it would be worse than waiting.
+func (r *Runner) insist(ctx context.Context, what, id string, ask func() error) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := ask()
+		if err == nil || errors.Is(err, driver.ErrTaskNotFound) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.cfg.Logger.Warn("cannot "+what+", trying again", "task", id, "error", err)
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+	}
 }
 
 // lost says that the process cannot be found; its exit code is unknown, which is never success.

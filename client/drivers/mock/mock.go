@@ -156,7 +156,7 @@ func (d *Driver) Recover(_ context.Context, h *driver.Handle) error {
 	}
 	t := &task{id: h.TaskID, ended: make(chan struct{})}
 	if err := codec.Unmarshal(h.State, &t.saved); err != nil {
-		return fmt.Errorf("recover task: decode handle: %w", err)
+		return fmt.Errorf("recover task: decode handle: %w: %w", driver.ErrTaskNotFound, err)
 	}
 	if _, err := d.task(h.TaskID); err == nil {
 		return nil // it never left us
@@ -166,7 +166,7 @@ func (d *Driver) Recover(_ context.Context, h *driver.Handle) error {
 	}
 	if err := t.play(time.Now()); err != nil {
 		d.remove(t.id)
-		return fmt.Errorf("recover task: %w", err)
+		return fmt.Errorf("recover task: %w: %w", driver.ErrTaskNotFound, err)
 	}
 	return nil
 }

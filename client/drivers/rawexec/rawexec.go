@@ -28,8 +28,9 @@ type Config struct {
 	Disabled bool
 	// DeniedUIDs and DeniedGIDs are ranges of host ids no task may run as ("0,10-15").
 	DeniedUIDs, DeniedGIDs IDRanges
-	// CoreMHz is what one core of the node counts as; it makes TotalTicks of CPU time. 0 leaves TotalTicks out.
-	CoreMHz float64
+	// CoreMHz gives what one core of the node counts as; it makes TotalTicks of CPU time. nil or 0 leaves them out. It
+	// is asked when figures are, since a driver is made before its node is described.
+	CoreMHz func() float64
 	Logger  hclog.Logger
 }
 
@@ -143,7 +144,7 @@ func (d *Driver) Recover(ctx context.Context, h *driver.Handle) error {
 	}
 	var own handle
 	if err := codec.Unmarshal(h.State, &own); err != nil {
-		return fmt.Errorf("recover task: decode handle: %w", err)
+		return fmt.Errorf("recover task: decode handle: %w: %w", driver.ErrTaskNotFound, err)
 	}
 	info, err := d.cfg.Supervisor.Status(ctx, h.TaskID)
 	if err != nil {

@@ -40,7 +40,11 @@ func (d *Driver) Stats(ctx context.Context, taskID string) (*structs.TaskResourc
 		}
 		before.at = info.StartedAt
 	}
-	return usageBetween(before, now, d.cfg.CoreMHz), nil
+	mhz := 0.0
+	if d.cfg.CoreMHz != nil {
+		mhz = d.cfg.CoreMHz()
+	}
+	return usageBetween(before, now, mhz), nil
 }
 
 // usageBetween is pure: two samples in, figures out.

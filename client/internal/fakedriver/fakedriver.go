@@ -20,6 +20,8 @@ type Driver struct {
 	log   []string
 	// StartErr, when not nil, answers Start.
 	StartErr func(cfg *driver.TaskConfig) error
+	// Away, when not nil, answers everything about tasks that were started: the driver has lost its way to them.
+	Away error
 	// StopsIn is how long a task needs to end after its kill signal; negative: it ignores the signal.
 	StopsIn time.Duration
 }
@@ -61,6 +63,13 @@ func (d *Driver) Running() []string {
 		}
 	}
 	return ids
+}
+
+// Leave makes the driver lose its way to its tasks until it is called with nil.
+func (d *Driver) Leave(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Away = err
 }
 
 // End ends a task as if its process had.
@@ -131,6 +140,9 @@ func (d *Driver) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.Handl
 func (d *Driver) task(id string) (*Task, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.Away != nil {
+		return nil, d.Away
+	}
 	if t := d.tasks[id]; t != nil {
 		return t, nil
 	}
