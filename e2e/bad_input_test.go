@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nomadlite/nomadlite/e2e/proc"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -40,7 +41,7 @@ func TestJobspecFaultsNameTheirPlaceAllAtOnce(t *testing.T) {
 
 func TestBadRequestsAreRefusedClearly(t *testing.T) {
 	a := newAgent(t, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
-	a.start()
+	a.Start()
 	long := `{"Job": {"ID": "` + strings.Repeat("x", 40<<20) + `"}}`
 	for _, c := range []struct {
 		method, path, body string
@@ -67,7 +68,7 @@ func TestBadRequestsAreRefusedClearly(t *testing.T) {
 		{"DELETE", "/v1/job/none?purge=maybe", "", 400, "purge"},
 		{"PUT", "/v1/allocation/8ba85cef-22b2-4d6a-8b1a-000000000000/stop", "", 404, ""},
 	} {
-		req, err := http.NewRequest(c.method, fmt.Sprintf("http://127.0.0.1:%d%s", a.port, c.path), strings.NewReader(c.body))
+		req, err := http.NewRequest(c.method, a.Addr()+c.path, strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,15 +86,15 @@ func TestBadRequestsAreRefusedClearly(t *testing.T) {
 			t.Errorf("%s %s shows its inside: %s", c.method, c.path, body)
 		}
 	}
-	if strings.Contains(a.log.String(), "panic") {
-		t.Errorf("the agent panicked:\n%s", a.log)
+	if strings.Contains(a.Log(), "panic") {
+		t.Errorf("the agent panicked:\n%s", a.Log())
 	}
 }
 
 // refused starts an agent which must end with code 1 and one clear line.
 func refused(t *testing.T, file string, want string) {
 	t.Helper()
-	cmd := exec.Command(binary(t), "agent", "-config", file)
+	cmd := exec.Command(proc.Binary(t), "agent", "-config", file)
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("exit code %d, want 1\n%s", cmd.ProcessState.ExitCode(), out)
@@ -123,7 +124,7 @@ func writeConfig(t *testing.T, dir, text string) string {
 
 func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 	config := func(t *testing.T, dataDir, more string) string {
-		p := freePorts(t, 3)
+		p := proc.FreePorts(t, 3)
 		return fmt.Sprintf("data_dir = %q\nbind_addr = \"127.0.0.1\"\nports {\n  http = %d\n  rpc = %d\n  serf = %d\n}\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n%s",
 			dataDir, p[0], p[1], p[2], more)
 	}
@@ -139,7 +140,7 @@ func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 		}
 		defer l.Close()
 		port := l.Addr().(*net.TCPAddr).Port
-		p := freePorts(t, 2)
+		p := proc.FreePorts(t, 2)
 		text := fmt.Sprintf("data_dir = %q\nbind_addr = \"127.0.0.1\"\nports {\n  http = %d\n  rpc = %d\n  serf = %d\n}\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n",
 			filepath.Join(dir, "data"), port, p[0], p[1])
 		refused(t, writeConfig(t, dir, text), fmt.Sprintf("127.0.0.1:%d", port))
@@ -154,10 +155,10 @@ func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 	})
 	t.Run("data_dir of a newer version", func(t *testing.T) {
 		a := newAgent(t, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
-		a.start()
-		register(t, a.client, job("kept", "true", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) { g.Count = structs.Ptr(0) }))
-		a.kill9()
-		version := filepath.Join(a.dir, "data", "VERSION")
+		a.Start()
+		register(t, a.Client, job("kept", "true", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) { g.Count = structs.Ptr(0) }))
+		a.Kill()
+		version := filepath.Join(a.Dir, "data", "VERSION")
 		was, err := os.ReadFile(version)
 		if err != nil {
 			t.Fatal(err)
@@ -165,33 +166,33 @@ func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 		if err := os.WriteFile(version, []byte("999\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, writeConfig(t, a.dir, config(t, filepath.Join(a.dir, "data"), "")), "newer")
+		refused(t, writeConfig(t, a.Dir, config(t, filepath.Join(a.Dir, "data"), "")), "newer")
 		if err := os.WriteFile(version, was, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a.start()
-		if _, _, err := a.client.Jobs().Info(limited(t), "kept", nil); err != nil {
+		a.Start()
+		if _, _, err := a.Client.Jobs().Info(limited(t), "kept", nil); err != nil {
 			t.Errorf("the refused start damaged the data: %v", err)
 		}
 	})
 	t.Run("two agents on one data_dir", func(t *testing.T) {
 		a := newAgent(t, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
-		a.start()
-		refused(t, writeConfig(t, a.dir, config(t, filepath.Join(a.dir, "data"), "")), "in use")
+		a.Start()
+		refused(t, writeConfig(t, a.Dir, config(t, filepath.Join(a.Dir, "data"), "")), "in use")
 	})
 }
 
 func TestATaskCommandThatDoesNotExist(t *testing.T) {
 	a := newAgent(t, nil)
-	a.start()
+	a.Start()
 	j := job("typo", "", func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {
 		j.Type = structs.Ptr("batch")
 		task.Config = map[string]any{"command": "/no/such/program"}
 		g.RestartPolicy = &structs.RestartPolicy{Attempts: structs.Ptr(1), Delay: structs.Ptr(structs.DefaultKillTimeout / 50), Mode: structs.Ptr("fail")}
 		g.ReschedulePolicy = &structs.ReschedulePolicy{Attempts: structs.Ptr(0), Unlimited: structs.Ptr(false)}
 	})
-	register(t, a.client, j)
-	alloc := awaitStatus(t, a.client, "typo", structs.AllocClientStatusFailed)
+	register(t, a.Client, j)
+	alloc := awaitStatus(t, a.Client, "typo", structs.AllocClientStatusFailed)
 	var failure, restart bool
 	for _, e := range alloc.TaskStates["t"].Events {
 		failure = failure || e.Type == structs.TaskDriverFailure && strings.Contains(e.DisplayMessage, "/no/such/program")
@@ -204,7 +205,7 @@ func TestATaskCommandThatDoesNotExist(t *testing.T) {
 
 func TestUnknownIdsOnTheCommandLine(t *testing.T) {
 	a := newAgent(t, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
-	a.start()
+	a.Start()
 	for _, args := range [][]string{{"job", "stop", "none"}, {"job", "status", "none"}, {"alloc", "status", "0000"}, {"alloc", "logs", "0000"},
 		{"node", "status", "0000"}, {"eval", "status", "0000"}, {"job", "inspect", "none"}, {"status", "none"}} {
 		out, errs, code := a.cli("", args...)

@@ -47,7 +47,7 @@ job "roll" {
 // roll runs a version of the job by the command line, which waits for the end of the deployment, and gives the deployment.
 func (a *agent) roll(version uint64, script, healthy, progress string, exit int) *structs.Deployment {
 	a.t.Helper()
-	file := filepath.Join(a.dir, "roll.nomad.hcl")
+	file := filepath.Join(a.Dir, "roll.nomad.hcl")
 	if err := os.WriteFile(file, []byte(rollSpec), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (a *agent) roll(version uint64, script, healthy, progress string, exit int)
 	if code != exit {
 		a.t.Fatalf("job run: exit %d, want %d\n%s\n%s", code, exit, out, errs)
 	}
-	deployments, _, err := a.client.Deployments().List(limited(a.t), nil)
+	deployments, _, err := a.Client.Deployments().List(limited(a.t), nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -72,19 +72,20 @@ func (a *agent) roll(version uint64, script, healthy, progress string, exit int)
 // TestDeployments rolls a job out, updates it one by one, and gives up a version that does not run.
 func TestDeployments(t *testing.T) {
 	a := newAgent(t, nil)
-	a.start()
+	a.Start()
 
 	first := a.roll(0, "exec sleep 1000", "1m", "2m", 0)
 	if first.Status != structs.DeploymentStatusSuccessful || first.TaskGroups["g"].HealthyAllocs != 3 {
 		t.Errorf("first version: %s (%s), %+v", first.Status, first.StatusDescription, first.TaskGroups["g"])
 	}
-	evals, _, err := a.client.Jobs().Evaluations(limited(t), "roll", nil)
+	evals, _, err := a.Client.Jobs().Evaluations(limited(t), "roll", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range evals {
-		if !e.TerminalStatus() || e.DeploymentID != first.ID {
-			t.Errorf("evaluation %s (%s) of deployment %q", e.Status, e.TriggeredBy, e.DeploymentID)
+		awaitEval(t, a.Client, e.ID)
+		if e.DeploymentID != first.ID {
+			t.Errorf("evaluation (%s) of deployment %q", e.TriggeredBy, e.DeploymentID)
 		}
 	}
 
@@ -92,7 +93,7 @@ func TestDeployments(t *testing.T) {
 	if second.Status != structs.DeploymentStatusSuccessful {
 		t.Errorf("second version: %s (%s)", second.Status, second.StatusDescription)
 	}
-	allocs, _, err := a.client.Deployments().Allocations(limited(t), second.ID, nil)
+	allocs, _, err := a.Client.Deployments().Allocations(limited(t), second.ID, nil)
 	if err != nil || len(allocs) != 3 {
 		t.Fatalf("allocations of the update: %v, %s", err, describe(allocs))
 	}
@@ -107,7 +108,7 @@ func TestDeployments(t *testing.T) {
 	if third.Status != structs.DeploymentStatusFailed || third.StatusDescription != "Failed due to progress deadline" {
 		t.Errorf("third version: %s (%s)", third.Status, third.StatusDescription)
 	}
-	list := awaitRunning(t, a.client, "roll", 2) // the others of the second version were left alone
+	list := awaitRunning(t, a.Client, "roll", 2) // the others of the second version were left alone
 	for _, alloc := range list {
 		if alloc.JobVersion != 1 {
 			t.Errorf("allocation %s of version %d runs", alloc.ID, alloc.JobVersion)

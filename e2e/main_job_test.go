@@ -20,8 +20,8 @@ import (
 // TestRunServeLogStop takes a real web server from its jobspec to its stop by the command line.
 func TestRunServeLogStop(t *testing.T) {
 	a := newAgent(t, nil)
-	a.start()
-	hello := filepath.Join(a.dir, "hello")
+	a.Start()
+	hello := filepath.Join(a.Dir, "hello")
 	if out, err := exec.Command("go", "build", "-o", hello, "github.com/nomadlite/nomadlite/examples/hello").CombinedOutput(); err != nil {
 		t.Fatalf("build hello: %v\n%s", err, out)
 	}
@@ -33,8 +33,8 @@ func TestRunServeLogStop(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Monitoring evaluation") {
 		t.Fatalf("job run: exit %d\n%s\n%s", code, out, errs)
 	}
-	stub := awaitRunning(t, a.client, "hello", 1)[0]
-	alloc, _, err := a.client.Allocations().Info(limited(t), stub.ID, nil)
+	stub := awaitRunning(t, a.Client, "hello", 1)[0]
+	alloc, _, err := a.Client.Allocations().Info(limited(t), stub.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestRunServeLogStop(t *testing.T) {
 	if out, errs, code = a.cli("", "job", "stop", "-no-shutdown-delay", "hello"); code != 0 {
 		t.Fatalf("job stop: exit %d\n%s\n%s", code, out, errs)
 	}
-	awaitStatus(t, a.client, "hello", structs.AllocClientStatusComplete)
+	awaitStatus(t, a.Client, "hello", structs.AllocClientStatusComplete)
 	if took := time.Since(begin); took > 10*time.Second { // the group's shutdown_delay is 20 s
 		t.Errorf("stop took %s although its shutdown delay was to be skipped", took)
 	}
@@ -89,10 +89,10 @@ func get(t *testing.T, url string) string {
 func (a *agent) followLog(allocID, text string) {
 	a.t.Helper()
 	task := "t"
-	if alloc, _, err := a.client.Allocations().Info(limited(a.t), allocID, nil); err == nil {
+	if alloc, _, err := a.Client.Allocations().Info(limited(a.t), allocID, nil); err == nil {
 		task = alloc.Job.LookupTaskGroup(alloc.TaskGroup).Tasks[0].Name
 	}
-	frames, err := a.client.AllocFS().Logs(limited(a.t), allocID, api.LogOptions{Task: task, Follow: true}, nil)
+	frames, err := a.Client.AllocFS().Logs(limited(a.t), allocID, api.LogOptions{Task: task, Follow: true}, nil)
 	if err != nil {
 		a.t.Fatalf("follow log: %v", err)
 	}
@@ -110,7 +110,7 @@ func (a *agent) followLog(allocID, text string) {
 
 func TestBatchJobWithItsExitCode(t *testing.T) {
 	a := newAgent(t, nil)
-	a.start()
+	a.Start()
 	for _, c := range []struct {
 		id, script string
 		status     string
@@ -124,20 +124,14 @@ func TestBatchJobWithItsExitCode(t *testing.T) {
 			g.RestartPolicy = &structs.RestartPolicy{Attempts: structs.Ptr(0), Mode: structs.Ptr("fail")}
 			g.ReschedulePolicy = &structs.ReschedulePolicy{Attempts: structs.Ptr(0), Unlimited: structs.Ptr(false)}
 		})
-		register(t, a.client, j)
-		stub := awaitStatus(t, a.client, c.id, c.status)
+		register(t, a.Client, j)
+		stub := awaitStatus(t, a.Client, c.id, c.status)
 		if got := exitCode(stub.TaskStates["t"]); got != c.code {
 			t.Errorf("%s: exit code %s, want %s: %s", c.id, got, c.code, describe([]*structs.AllocationListStub{stub}))
 		}
 	}
-	for _, id := range []string{"good", "bad"} {
-		got, _, err := a.client.Jobs().Info(limited(t), id, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Status != structs.JobStatusDead {
-			t.Errorf("job %s is %s, want dead", id, got.Status)
-		}
+	for _, id := range []string{"good", "bad"} { // once the evaluation of its end is decided
+		awaitJobStatus(t, a.Client, id, structs.JobStatusDead)
 	}
 }
 
@@ -158,16 +152,16 @@ func TestAFullClusterBlocksAJobAndPlacesItOnceThereIsRoom(t *testing.T) {
 	a := newAgent(t, func(c map[string]any) {
 		c["client"] = map[string]any{"enabled": true, "memory_total_mb": 1000, "cpu_total_compute": 4000}
 	})
-	a.start()
+	a.Start()
 	sized := func(id string, mb int) *structs.Job {
 		return job(id, "exec sleep 600", func(_ *structs.Job, _ *structs.TaskGroup, task *structs.Task) {
 			task.Resources.MemoryMB = structs.Ptr(mb)
 		})
 	}
-	register(t, a.client, sized("first", 700))
-	awaitRunning(t, a.client, "first", 1)
-	answer := register(t, a.client, sized("second", 700))
-	eval := awaitEval(t, a.client, answer.EvalID)
+	register(t, a.Client, sized("first", 700))
+	awaitRunning(t, a.Client, "first", 1)
+	answer := register(t, a.Client, sized("second", 700))
+	eval := awaitEval(t, a.Client, answer.EvalID)
 	metric := eval.FailedTGAllocs["g"]
 	if metric == nil || metric.DimensionExhausted["memory"] != 1 || eval.BlockedEval == "" {
 		t.Fatalf("evaluation does not explain itself: %+v, blocked %q", metric, eval.BlockedEval)
@@ -176,11 +170,11 @@ func TestAFullClusterBlocksAJobAndPlacesItOnceThereIsRoom(t *testing.T) {
 	if !strings.Contains(out, `Dimension "memory" exhausted on 1 nodes`) {
 		t.Errorf("job status does not explain the failure:\n%s", out)
 	}
-	if _, _, err := a.client.Jobs().Deregister(limited(t), "first", nil, nil); err != nil {
+	if _, _, err := a.Client.Jobs().Deregister(limited(t), "first", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	awaitRunning(t, a.client, "second", 1)
-	blocked, _, err := a.client.Evaluations().Info(limited(t), eval.BlockedEval, nil)
+	awaitRunning(t, a.Client, "second", 1)
+	blocked, _, err := a.Client.Evaluations().Info(limited(t), eval.BlockedEval, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +186,8 @@ func TestAFullClusterBlocksAJobAndPlacesItOnceThereIsRoom(t *testing.T) {
 // TestTheOfficialClient drives the main path through the ecosystem's own Go client.
 func TestTheOfficialClient(t *testing.T) {
 	a := newAgent(t, nil)
-	a.start()
-	client, err := nomad.NewClient(&nomad.Config{Address: fmt.Sprintf("http://127.0.0.1:%d", a.port)})
+	a.Start()
+	client, err := nomad.NewClient(&nomad.Config{Address: a.Addr()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +207,7 @@ func TestTheOfficialClient(t *testing.T) {
 	if answer.EvalID == "" {
 		t.Fatal("no evaluation")
 	}
-	alloc := awaitRunning(t, a.client, "official", 1)[0]
+	alloc := awaitRunning(t, a.Client, "official", 1)[0]
 	info, meta, err := client.Allocations().Info(alloc.ID, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,24 @@ func awaitStatus(t testing.TB, c *api.Client, jobID, status string) *structs.All
 	return withStatus(list, status)[0]
 }
 
+// awaitJobStatus waits until a job has a status.
+func awaitJobStatus(t testing.TB, c *api.Client, id, status string) {
+	t.Helper()
+	ctx := limited(t)
+	q := &api.QueryOptions{WaitTime: 5 * time.Second}
+	last := ""
+	for {
+		j, meta, err := c.Jobs().Info(ctx, id, q)
+		if err != nil {
+			t.Fatalf("wait for job %q to be %s: %v; it is %q", id, status, err, last)
+		}
+		if last = j.Status; last == status {
+			return
+		}
+		q.WaitIndex = meta.LastIndex
+	}
+}
+
 func withStatus(list []*structs.AllocationListStub, status string) []*structs.AllocationListStub {
 	var out []*structs.AllocationListStub
 	for _, a := range list {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -63,12 +64,12 @@ func NewDev(t testing.TB) *Agent {
 
 func prepare(t testing.TB, args []string) *Agent {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports := FreePorts(t, 3)
 	a := &Agent{t: t, bin: Binary(t), Dir: t.TempDir(), HTTP: ports[0], RPC: ports[1], args: args, log: &output{}, Config: map[string]any{
 		"name": "proc", "log_level": "INFO", "bind_addr": "127.0.0.1",
 		"ports": map[string]any{"http": ports[0], "rpc": ports[1], "serf": ports[2]},
 	}}
-	client, err := api.NewClient(api.Config{Address: fmt.Sprintf("http://127.0.0.1:%d", a.HTTP)})
+	client, err := api.NewClient(api.Config{Address: a.Addr()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +92,17 @@ func (a *Agent) OwnBinary() {
 	}
 }
 
-// freePorts finds ports that nothing listens on. They are from below the range out of which the kernel gives
+// tried counts the ports that were looked at: of two agents that are prepared before either listens, each gets its own.
+var tried atomic.Int64
+
+// FreePorts finds ports that nothing listens on. They are from below the range out of which the kernel gives
 // connections theirs, so that none of these takes one before the agent listens.
-func freePorts(t testing.TB, n int) []int {
+func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	base := 10000 + os.Getpid()*7%12000
-	for port := base; len(ports) < n; port++ {
+	for len(ports) < n {
+		port := base + int(tried.Add(1))
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue
@@ -184,6 +189,9 @@ func awaitReady(notify *net.UnixConn) error {
 
 // PID is the process id of the agent.
 func (a *Agent) PID() int { return a.cmd.Process.Pid }
+
+// Addr is the address of the agent's public API.
+func (a *Agent) Addr() string { return fmt.Sprintf("http://127.0.0.1:%d", a.HTTP) }
 
 // Log is what the agent has written.
 func (a *Agent) Log() string { return a.log.String() }
