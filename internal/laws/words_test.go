@@ -89,7 +89,7 @@ const ( One = 1; Two = 2 )
 
 // unfinished are the words of work that somebody put off, and of the machine on which it was done. The pattern is
 // written in pieces so that it does not find itself.
-var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b|\bfor` + ` now\b|(^|[^a-zA-Z0-9_])/(ho` + `me|Us` + `ers)/[a-z]`)
+var unfinished = regexp.MustCompile(`(^|[^.\w])(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b|\bfor` + ` now\b|(^|[^a-zA-Z0-9_])/(ho` + `me|Us` + `ers)/[a-z]`)
 
 func wordFaults(name, text string) []string {
 	var faults []string
