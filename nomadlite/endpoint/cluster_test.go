@@ -273,8 +273,6 @@ func TestMetrics(t *testing.T) {
 func TestWhatIsNotSupportedSaysSo(t *testing.T) {
 	s := newServer(t)
 	s.register(job("web"))
-	s.call("PUT", "/v1/job/web/plan", nil).says(501, "not supported")
-	s.call("PUT", "/v1/job/nope/revert", nil).says(404, "job not found")
 	s.call("PUT", "/v1/job/nope/periodic/force", nil).says(404, "job not found")
 	s.call("PUT", "/v1/deployment/fail/nope", nil).says(404, "deployment not found")
 	s.call("DELETE", "/v1/operator/raft/peer?id=nope", nil).says(404, `id "nope" was not found in the Raft configuration`)
@@ -295,7 +293,6 @@ func TestWhatIsNotSupportedSaysSo(t *testing.T) {
 	for _, path := range []string{"/v1/acl/policies", "/v1/acl/token/self", "/v1/acl/policy/x"} {
 		s.get(path).says(400, "ACL support disabled")
 	}
-	s.get("/v1/job/web/versions?diffs=true").says(501, "not supported")
 }
 
 func TestEveryRowIsComplete(t *testing.T) {

@@ -55,20 +55,24 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 			size, b.maxSourceSize()))
 		req.Submission = nil
 	}
-	now := b.unixNano()
-	cmd := &fsm.JobRegister{
+	return b.storeJob(w, r, q, &fsm.JobRegister{
 		Job:               job,
 		Submission:        req.Submission,
 		EnforceIndex:      req.EnforceIndex,
 		JobModifyIndex:    req.JobModifyIndex,
 		PreserveCounts:    req.PreserveCounts,
 		PreserveResources: req.PreserveResources,
-		Now:               now,
-	}
-	if job.HasOwnAllocations() {
-		cmd.Eval = jobEval(job, structs.EvalTriggerJobRegister, now)
-		if req.EvalPriority > 0 {
-			cmd.Eval.Priority = req.EvalPriority
+		Now:               b.unixNano(),
+	}, req.EvalPriority, warnings...)
+}
+
+// storeJob commits a job with its evaluation and answers. A priority of 0 is the job's.
+func (b *Backend) storeJob(w http.ResponseWriter, r *route.Request, q *query, cmd *fsm.JobRegister, priority int, warnings ...string) error {
+	if cmd.Job.HasOwnAllocations() {
+		cmd.Eval = jobEval(cmd.Job, structs.EvalTriggerJobRegister, cmd.Now)
+		cmd.Eval.JobModifyIndex = 0 // that of this very entry
+		if priority > 0 {
+			cmd.Eval.Priority = priority
 		}
 	}
 	resp, index, err := b.apply(r.Context(), fsm.KindJobRegister, cmd)

@@ -112,43 +112,6 @@ func (b *Backend) readJobSummary(w http.ResponseWriter, r *route.Request, q *que
 	return answer(w, q, summary)
 }
 
-func (b *Backend) readJobVersions(w http.ResponseWriter, r *route.Request, q *query) error {
-	ns, err := q.one()
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"diff_tag", "diff_version"} {
-		if q.values.Get(name) != "" {
-			return unsupported("a difference between job versions")
-		}
-	}
-	if diffs, err := q.flag("diffs"); err != nil || diffs {
-		if err == nil {
-			err = unsupported("a difference between job versions")
-		}
-		return err
-	}
-	var versions []*structs.Job
-	err = b.block(w, r, q, func(ws memdb.WatchSet, snap *state.Snapshot) uint64 {
-		versions = snap.JobVersions(ws, ns, r.Param("job_id"))
-		if len(versions) == 0 {
-			return snap.TableIndex(state.TableJobVersions)
-		}
-		var index uint64
-		for _, version := range versions {
-			index = max(index, version.ModifyIndex)
-		}
-		return index
-	})
-	if err != nil {
-		return err
-	}
-	if len(versions) == 0 {
-		return notFound("job versions")
-	}
-	return answer(w, q, structs.JobVersionsResponse{Versions: versions})
-}
-
 func (b *Backend) readJobSubmission(w http.ResponseWriter, r *route.Request, q *query) error {
 	ns, err := q.one()
 	if err != nil {

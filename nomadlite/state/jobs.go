@@ -114,8 +114,8 @@ type JobRegistration struct {
 }
 
 // RegisterJob stores a job, as a new version when its specification changed, and its evaluation. It gives the stored
-// row. It fails with CodeConflict when EnforceIndex does not match and with CodeValidation when the namespace or the
-// node pool does not exist.
+// row. Registering what is there already makes an evaluation and changes nothing else. It fails with CodeConflict when
+// EnforceIndex does not match and with CodeValidation when the namespace or the node pool does not exist.
 func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 	namespace, id := structs.Val(r.Job.Namespace), structs.Val(r.Job.ID)
 	old := tx.job(namespace, id)
@@ -133,13 +133,15 @@ func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 		if old.Status == structs.JobStatusDead {
 			job.Status = structs.JobStatusPending
 		}
-		if old.Stop == job.Stop && old.SpecEqual(&job) {
-			job.Stable, job.VersionTag = old.Stable, old.VersionTag
+		if old.SpecEqual(&job) {
+			job = tx.touchSpec(old, job.Status)
 		} else {
 			job.Version++
 		}
 	}
-	tx.storeJob(old, &job)
+	if job.JobModifyIndex == tx.index {
+		tx.storeJob(old, &job)
+	}
 	if r.Submission != nil {
 		tx.put(TableJobSubmissions, &submissionRow{Namespace: namespace, JobID: id, Version: job.Version, Submission: r.Submission})
 	}
@@ -147,8 +149,21 @@ func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 	if !job.Stop {
 		tx.clearStopOptions(tx.allocsByJob(namespace, id), r.Now)
 	}
-	tx.upsertJobEval(r.Eval, r.Now)
+	tx.upsertJobEval(r.Eval, job.JobModifyIndex, r.Now)
 	return &job, nil
+}
+
+// touchSpec registers a job again as it is: its specification, and with it what runs, stays the same one.
+func (tx *Txn) touchSpec(old *structs.Job, status string) structs.Job {
+	job := *old
+	job.Status, job.ModifyIndex = status, tx.index
+	if status != old.Status {
+		job.StatusDescription = ""
+	}
+	tx.putJob(old, &job)
+	version := job
+	tx.putVersion(&version)
+	return job
 }
 
 // storeJob writes a job's current row, its specification and its version.
@@ -263,18 +278,19 @@ func (tx *Txn) StopJob(s JobStop) *structs.Job {
 			}
 		}
 	}
-	tx.upsertJobEval(s.Eval, s.Now)
+	tx.upsertJobEval(s.Eval, tx.index, s.Now)
 	return result
 }
 
-// upsertJobEval stores the evaluation which comes with a change of its job, if any: it acts on this very entry.
-func (tx *Txn) upsertJobEval(eval *structs.Evaluation, now int64) {
+// upsertJobEval stores the evaluation which comes with a change of its job, if any: it acts on the specification of
+// that index.
+func (tx *Txn) upsertJobEval(eval *structs.Evaluation, jobModifyIndex uint64, now int64) {
 	if eval == nil {
 		return
 	}
 	row := *eval
 	if row.JobModifyIndex == 0 {
-		row.JobModifyIndex = tx.index
+		row.JobModifyIndex = jobModifyIndex
 	}
 	tx.UpsertEval(&row, now)
 }

@@ -21,11 +21,12 @@ func TestRegisterMakesAVersionOnlyWhenTheSpecificationChanged(t *testing.T) {
 	w := newWorld(t)
 	first := w.register(testJob("web", "service", "g"), nil)
 	again := w.register(testJob("web", "service", "g"), nil)
-	if again.Version != 0 || again.JobModifyIndex == first.JobModifyIndex || again.CreateIndex != first.CreateIndex {
+	if again.Version != 0 || again.JobModifyIndex != first.JobModifyIndex || again.CreateIndex != first.CreateIndex ||
+		again.SubmitTime != first.SubmitTime || again.ModifyIndex == first.ModifyIndex {
 		t.Errorf("the same specification became version %d, index %d", again.Version, again.JobModifyIndex)
 	}
-	if w.store.JobSpec("default", "web", first.JobModifyIndex) != nil {
-		t.Error("a specification that nothing refers to is still there")
+	if w.store.JobSpec("default", "web", first.JobModifyIndex) == nil {
+		t.Error("the specification is gone")
 	}
 	changed := testJob("web", "service", "g")
 	changed.Meta = map[string]string{"a": "b"}
