@@ -20,7 +20,10 @@ import (
 
 // clean makes a path of the API relative to the allocation's directory and refuses secrets.
 func clean(p string) (string, error) {
-	rel := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(p, "\x00", "")), "/")
+	if strings.ContainsRune(p, 0) {
+		return "", structs.Errorf(structs.CodeInvalid, "path %q has a NUL character", p)
+	}
+	rel := strings.TrimPrefix(path.Clean("/"+p), "/")
 	if rel == "" {
 		rel = "."
 	}
@@ -129,7 +132,8 @@ func (d *Dir) Open(p string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadAt reads limit bytes from offset on; a negative limit reads to the end. The caller closes the reader.
+// ReadAt reads limit bytes from offset on; a negative limit reads to the end. Beyond the end there is nothing. The
+// caller closes the reader.
 func (d *Dir) ReadAt(p string, offset, limit int64) (io.ReadCloser, error) {
 	if offset < 0 {
 		return nil, structs.Errorf(structs.CodeInvalid, "offset %d is negative", offset)
@@ -138,7 +142,11 @@ func (d *Dir) ReadAt(p string, offset, limit int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+	_, err = f.Seek(offset, io.SeekStart)
+	if errors.Is(err, unix.EINVAL) { // more than any file of this file system can have
+		_, err = f.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
 		f.Close()
 		return nil, fileError("seek in "+p, err)
 	}
@@ -181,6 +189,10 @@ func fileError(what string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		return structs.Errorf(structs.CodeNotFound, "%s: %w", what, err)
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENAMETOOLONG):
+		return structs.Errorf(structs.CodeInvalid, "%s: %w", what, err)
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV): // a socket, or a device that is not there
+		return structs.Errorf(structs.CodeInvalid, "%s: %w", what, err)
 	case errors.Is(err, fs.ErrPermission):
 		return structs.Errorf(structs.CodePermission, "%s: %w", what, err)
 	case isEscape(err):

@@ -104,13 +104,13 @@ func (s *Stream) seekFile(origin string, offset int64) error {
 			return err
 		}
 	}
-	s.offset = offset
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	s.offset = min(offset, info.Size())
 	if origin == OriginEnd {
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		s.offset = max(0, info.Size()-offset)
+		s.offset = info.Size() - s.offset
 	}
 	return nil
 }

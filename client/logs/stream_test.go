@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,6 +119,10 @@ func TestBadRequests(t *testing.T) {
 		if _, err := Open(d, "web", tt.kind, tt.origin, tt.offset, false); structs.ErrorCode(err) != tt.code || err == nil {
 			t.Errorf("%+v: %v", tt, err)
 		}
+	}
+	// No task has begun: there is no directory to watch yet.
+	if _, err := Open(allocdir.New(t.TempDir(), "none"), "web", Stdout, "", 0, true); structs.ErrorCode(err) != structs.CodeNotFound {
+		t.Error(err)
 	}
 	if _, err := OpenFile(d, "../../etc/passwd", "", 0, false); structs.ErrorCode(err) != structs.CodeNotFound {
 		t.Error(err)
@@ -250,7 +255,7 @@ func TestFileStream(t *testing.T) {
 		origin string
 		offset int64
 		want   string
-	}{{OriginStart, 1, "/alloc/data/x@1:ello"}, {OriginEnd, 2, "/alloc/data/x@3:lo"}, {OriginEnd, 99, "/alloc/data/x@0:hello"}} {
+	}{{OriginStart, 1, "/alloc/data/x@1:ello"}, {OriginEnd, 2, "/alloc/data/x@3:lo"}, {OriginEnd, 99, "/alloc/data/x@0:hello"}, {OriginStart, 5, ""}, {OriginStart, math.MaxInt64, ""}} {
 		s, err := OpenFile(d, "/alloc/data/x", tt.origin, tt.offset, false)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nomadlite/nomadlite/structs"
 )
 
 // watch waits for changes of a file or of the files in a directory by inotify.
@@ -43,7 +45,10 @@ func addWatch(path string, mask uint32) (*watch, error) {
 	}
 	if _, err := unix.InotifyAddWatch(fd, path, mask); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("watch %s: %w", path, err)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+			return nil, structs.Errorf(structs.CodeNotFound, "watch files: %w", err)
+		}
+		return nil, fmt.Errorf("watch files: %w", err)
 	}
 	return &watch{file: os.NewFile(uintptr(fd), "inotify")}, nil
 }
