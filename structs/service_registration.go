@@ -53,3 +53,6 @@ func ServiceID(allocID, group, task string, s *Service) string {
 func (r *ServiceRegistration) OwnID() bool {
 	return r.AllocID != "" && strings.HasPrefix(r.ID, serviceIDPrefix+r.AllocID+"-")
 }
+
+// ValidServiceName says whether a service may be called so, once everything in its name is interpolated.
+func ValidServiceName(name string) bool { return isServiceName(name) }
