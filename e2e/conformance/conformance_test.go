@@ -1,23 +1,12 @@
 package conformance
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"maps"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -30,21 +19,12 @@ const (
 	minimumTests  = 150 // the suite exits 0 when it cannot find the binary; a run of fewer tests is no run
 	// parallel is how many of the suite's tests run at once: they mostly wait for an agent in steps of a second.
 	parallel = "4"
+	// libraryAttempts is how often a test that does not start the binary may be tried.
+	libraryAttempts = 3
 )
 
 var update = flag.Bool("update", false,
 	"run also the tests that wait for something, and write the list of passing tests and docs/compatibility.md anew")
-
-// areaNames renames test files whose area has another name in the documentation.
-var areaNames = map[string]string{"util": "client library", "utils": "client library", "api": "client library", "ioutil": "client library",
-	"retry": "client library", "error_unexpected_response": "client library", "constraint": "job structs", "compose": "job structs",
-	"tasks": "job structs", "resources": "job structs", "consul": "job structs"}
-
-// result is how one top-level test ended.
-type result struct {
-	name, area, outcome string
-	output              []string
-}
 
 func TestOfficialClient(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -60,11 +40,11 @@ func TestOfficialClient(t *testing.T) {
 	}
 	listener.Close()
 	waiting := readWaiting(t)
-	var skip []string
-	if !*update {
-		skip = slices.Sorted(maps.Keys(waiting))
+	skip := waiting
+	if *update {
+		skip = nil
 	}
-	results := run(t, prepare(t), binary, skip)
+	results := newSuite(t, binary).run(t, skip)
 	if len(results) < minimumTests {
 		t.Fatalf("only %d tests ran", len(results))
 	}
@@ -93,127 +73,6 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s does not say that %s waits for %s", table, name, why)
 		}
 	}
-}
-
-// prepare makes the throwaway module and gives its folder.
-func prepare(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module conformance\n\ngo 1.26\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command(t, dir, "go", "get", "-t", clientModule+"@"+clientVersion)
-	return dir
-}
-
-func command(t *testing.T, dir, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// run runs the suite, but for the tests to skip, with the binary called "nomad" first in PATH.
-func run(t *testing.T, module, binary string, skip []string) []result {
-	t.Helper()
-	source := strings.TrimSpace(command(t, module, "go", "list", "-m", "-f", "{{.Dir}}", clientModule))
-	areas := testAreas(t, source)
-	bin := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(bin, "nomad")); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"test", "-json", "-count=1", "-timeout", "15m", "-parallel", parallel}
-	if len(skip) > 0 {
-		args = append(args, "-skip", "^("+strings.Join(skip, "|")+")$")
-	}
-	cmd := exec.Command("go", append(args, clientModule)...)
-	cmd.Dir = module
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "GOFLAGS=-mod=mod"}
-	for _, word := range os.Environ() {
-		name, _, _ := strings.Cut(word, "=")
-		if name != "PATH" && name != "GOFLAGS" && name != "AWS_CA_BUNDLE" && !strings.HasPrefix(name, "NOMAD") {
-			cmd.Env = append(cmd.Env, word)
-		}
-	}
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// Agents that a test which was cut off has left behind are in the same process group.
-	defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }()
-	byName := map[string]*result{}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(make([]byte, 1<<20), 64<<20)
-	for lines.Scan() {
-		var event struct{ Action, Test, Output string }
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" {
-			continue
-		}
-		top, _, isSub := strings.Cut(event.Test, "/")
-		r := byName[top]
-		if r == nil {
-			r = &result{name: top, area: areas[top]}
-			byName[top] = r
-		}
-		switch event.Action {
-		case "pass", "fail", "skip":
-			if !isSub {
-				r.outcome = event.Action
-			}
-		case "output":
-			r.output = append(r.output, event.Output)
-		}
-	}
-	_ = cmd.Wait() // judged by the counts
-	if len(byName) == 0 {
-		t.Fatalf("the suite did not run: %s", errs.String())
-	}
-	results := make([]result, 0, len(byName))
-	for _, r := range byName {
-		if r.outcome == "" {
-			r.outcome = "fail" // cut off
-		}
-		results = append(results, *r)
-	}
-	sort.Slice(results, func(i, j int) bool { return results[i].name < results[j].name })
-	return results
-}
-
-// testAreas maps each test function to the area that its file is about.
-func testAreas(t *testing.T, source string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(source, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	areas := map[string]string{}
-	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		area := strings.TrimSuffix(filepath.Base(file), "_test.go")
-		if renamed, ok := areaNames[area]; ok {
-			area = renamed
-		}
-		for _, d := range parsed.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fn.Name.Name, "Test") {
-				areas[fn.Name.Name] = strings.ReplaceAll(area, "_", " ")
-			}
-		}
-	}
-	return areas
 }
 
 // readWaiting reads which capability each test that does not pass waits for.
