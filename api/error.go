@@ -38,9 +38,6 @@ func StatusCode(err error) int {
 // IsNotFound says whether the agent knows no such object.
 func IsNotFound(err error) bool { return StatusCode(err) == http.StatusNotFound }
 
-// IsNotImplemented says whether the agent knows the call but cannot do it.
-func IsNotImplemented(err error) bool { return StatusCode(err) == http.StatusNotImplemented }
-
 // Text is the agent's own words when err is an answer of it, else err's text.
 func Text(err error) string {
 	var answer *Error

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/jobspec"
 	"github.com/nomadlite/nomadlite/structs"
+	"github.com/nomadlite/nomadlite/structs/jsontest"
 )
 
 // words splits a line of arguments as a POSIX shell does: blanks, single and double quotes.
@@ -91,77 +90,6 @@ func caseConfig(t *testing.T, dir, file string) (jobspec.Config, []string) {
 	return cfg, rest
 }
 
-func empty(v any) bool {
-	switch x := v.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(x) == 0
-	case map[string]any:
-		return len(x) == 0
-	}
-	return false
-}
-
-// differences lists the paths where got is not what is wanted; null, missing, [] and {} are the same.
-func differences(want, got any, path string) []string {
-	if empty(want) && empty(got) {
-		return nil
-	}
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			break
-		}
-		keys := map[string]bool{}
-		for k := range w {
-			keys[k] = true
-		}
-		for k := range g {
-			keys[k] = true
-		}
-		sorted := make([]string, 0, len(keys))
-		for k := range keys {
-			sorted = append(sorted, k)
-		}
-		sort.Strings(sorted)
-		var out []string
-		for _, k := range sorted {
-			out = append(out, differences(w[k], g[k], path+"."+k)...)
-		}
-		return out
-	case []any:
-		g, ok := got.([]any)
-		if !ok {
-			break
-		}
-		if len(w) != len(g) {
-			return []string{fmt.Sprintf("%s: want %d elements, got %d", path, len(w), len(g))}
-		}
-		var out []string
-		for i := range w {
-			out = append(out, differences(w[i], g[i], fmt.Sprintf("%s[%d]", path, i))...)
-		}
-		return out
-	case json.Number:
-		if g, ok := got.(json.Number); ok {
-			if w == g {
-				return nil
-			}
-			a, _ := w.Float64()
-			b, _ := g.Float64()
-			if a == b && strings.ContainsAny(string(w)+string(g), ".eE") {
-				return nil
-			}
-		}
-	}
-	if reflect.DeepEqual(want, got) {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: want %#v, got %#v", path, want, got)}
-}
-
 func decode(t *testing.T, data []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(string(data)))
@@ -221,7 +149,7 @@ func TestValidCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range differences(decode(t, want), decode(t, got), "Job") {
+			for _, d := range jsontest.Differences(decode(t, want), decode(t, got), "Job") {
 				t.Error(d)
 			}
 		})

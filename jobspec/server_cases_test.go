@@ -9,6 +9,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/jobspec"
 	"github.com/nomadlite/nomadlite/structs"
+	"github.com/nomadlite/nomadlite/structs/jsontest"
 )
 
 // TestServersKeepWhatTheJobspecSays follows a jobspec all the way: parsed, printed as a request's body, read by a
@@ -53,7 +54,7 @@ func TestServersKeepWhatTheJobspecSays(t *testing.T) {
 				delete(got, member) // the cases do not record it
 			}
 			dropServerOwned(got)
-			for _, d := range differences(want, got, "Job") {
+			for _, d := range jsontest.Differences(want, got, "Job") {
 				t.Error(d)
 			}
 		})

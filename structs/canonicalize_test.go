@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nomadlite/nomadlite/structs/jsontest"
 )
 
 // volatile are the members which a server sets by itself and a case does not record.
@@ -89,7 +91,7 @@ func TestCanonicalJobIsWhatServersKeep(t *testing.T) {
 			}
 			got := decodedJSON(t, job)
 			stripVolatile(got)
-			for _, d := range jsonDifferences(want, got, "Job") {
+			for _, d := range jsontest.Differences(want, got, "Job") {
 				t.Error(d)
 			}
 

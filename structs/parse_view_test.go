@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/nomadlite/nomadlite/structs/jsontest"
 )
 
 // TestParseViewSaysWhatTheJobspecSays reads what the public command prints for a jobspec, and prints it again.
@@ -45,7 +47,7 @@ func TestParseViewSaysWhatTheJobspecSays(t *testing.T) {
 			}
 			var got map[string]any
 			decode(out, &got)
-			for _, d := range jsonDifferences(want, got["Job"], "Job") {
+			for _, d := range jsontest.Differences(want, got["Job"], "Job") {
 				t.Error(d)
 			}
 		})

@@ -33,14 +33,13 @@ type Agent struct {
 	client *client.Client
 	http   net.Listener
 	conns  *conns
-	ready  chan struct{}
 	undo   []func() // closes what New opened, last first
 }
 
 // New opens what can fail: the log, the data directory's lock, the ports, the client's state. The error is one line for
 // whoever started the agent.
 func New(set *Settings, stderr io.Writer) (*Agent, error) {
-	a := &Agent{set: set, ready: make(chan struct{})}
+	a := &Agent{set: set}
 	if err := a.open(stderr); err != nil {
 		a.close()
 		return nil, err
@@ -166,9 +165,6 @@ func (a *Agent) close() {
 	a.undo = nil
 }
 
-// Ready is closed once the agent serves: its server has caught up and its node is ready.
-func (a *Agent) Ready() <-chan struct{} { return a.ready }
-
 // HTTPAddr is where the public API listens.
 func (a *Agent) HTTPAddr() string { return a.http.Addr().String() }
 
@@ -222,7 +218,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	rest.Go(func() { a.hangups(work) })
 	<-work.Done()
 	a.log.Info("agent stops")
-	notifyManager("STOPPING=1")
+	a.tellManager("STOPPING=1")
 	clientDone.Wait()
 	if a.client != nil {
 		if err := a.client.Close(); err != nil {
@@ -265,9 +261,8 @@ func (a *Agent) announce(ctx context.Context) {
 			return
 		}
 	}
-	close(a.ready)
 	a.log.Info("agent is ready")
-	notifyManager("READY=1")
+	a.tellManager("READY=1")
 }
 
 // hangups says what SIGHUP does not do, instead of dying of it.
@@ -285,16 +280,26 @@ func (a *Agent) hangups(ctx context.Context) {
 	}
 }
 
+// tellManager notifies the service manager. The agent serves without its knowledge, too.
+func (a *Agent) tellManager(state string) {
+	if err := notifyManager(state); err != nil {
+		a.log.Warn("could not tell the service manager", "state", state, "error", err)
+	}
+}
+
 // notifyManager tells the service manager (sd_notify); without one it does nothing.
-func notifyManager(state string) {
+func notifyManager(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
-		return
+		return nil
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
-		return
+		return fmt.Errorf("reach service manager: %w", err)
 	}
 	defer conn.Close()
-	_, _ = conn.Write([]byte(state))
+	if _, err := conn.Write([]byte(state)); err != nil {
+		return fmt.Errorf("notify service manager: %w", err)
+	}
+	return nil
 }

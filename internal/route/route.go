@@ -11,7 +11,7 @@ import (
 type ServedBy uint8
 
 // Local routes are answered by the agent that was asked, Any by any server, Leader by the leading server (a GET with
-// ?stale by any server), Node by the node which NodeOf names, Region by a server of the region asked for.
+// ?stale by any server), Node by the node which NodeOf names.
 const (
 	Local ServedBy = iota
 	Any

@@ -1,4 +1,5 @@
-// Package uuid makes the random ids of jobs' evaluations, allocations, deployments and nodes.
+// Package uuid makes the random ids of evaluations, allocations, deployments and nodes. Servers and the
+// node agent call it.
 package uuid
 
 import "github.com/google/uuid"
@@ -8,11 +9,3 @@ func New() string { return uuid.NewString() }
 
 // Valid says whether s is an id in its usual text form.
 func Valid(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
-
-// Short gives the first 8 characters of an id, as the command line shows it.
-func Short(id string) string {
-	if len(id) < 8 {
-		return id
-	}
-	return id[:8]
-}

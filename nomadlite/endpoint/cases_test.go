@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/nomadlite/nomadlite/structs/jsontest"
 )
 
 // The cases are requests with what a server answered to them, as facts recorded once; package structs checks its own
@@ -68,7 +69,7 @@ func TestRegisteredJobsAreKeptAsRecorded(t *testing.T) {
 			var want, got map[string]any
 			decodeJSON(t, readFile(t, path), &want)
 			decodeJSON(t, s.get("/v1/job/"+want["ID"].(string)).want(200, nil).body, &got)
-			for _, difference := range differences("", want, got) {
+			for _, difference := range jsontest.Lacks(want, got, name) {
 				t.Error(difference)
 			}
 		})
@@ -92,58 +93,4 @@ func decodeJSON(t *testing.T, text string, out any) {
 	if err := decoder.Decode(out); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-}
-
-// differences compares by the cases' own rules: null, a missing member, an empty list and an empty object are the
-// same, numbers are equal by value. Only what the case records is compared.
-func differences(path string, want, got any) []string {
-	if empty(want) && empty(got) {
-		return nil
-	}
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			return []string{fmt.Sprintf("%s is %v, want %v", path, got, want)}
-		}
-		var out []string
-		for name, value := range w {
-			out = append(out, differences(path+"."+name, value, g[name])...)
-		}
-		return out
-	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			return []string{fmt.Sprintf("%s is %v, want %v", path, got, want)}
-		}
-		var out []string
-		for i := range w {
-			out = append(out, differences(fmt.Sprintf("%s[%d]", path, i), w[i], g[i])...)
-		}
-		return out
-	case json.Number:
-		if g, ok := got.(json.Number); ok {
-			a, _ := w.Float64()
-			b, _ := g.Float64()
-			if w == g || (a == b && strings.ContainsAny(w.String()+g.String(), ".eE")) {
-				return nil
-			}
-		}
-	}
-	if reflect.DeepEqual(want, got) {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s is %v, want %v", path, got, want)}
-}
-
-func empty(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return false
 }

@@ -11,7 +11,8 @@ type Newcomer struct {
 }
 
 // Fits says whether all newcomers fit on a node beside what its allocations hold (usage), and if not, which dimension
-// is exhausted. The plan applier asks it with the newest usage; the rules are those by which a Placer places.
+// is exhausted, by the very rules by which a Placer places. The planner of schedtest asks it; a server's plan applier
+// has its own rules (nomadlite/plan), since it also weighs plans in flight and chains of replacements.
 func Fits(node *structs.Node, usage *structs.NodeUsage, newcomers []Newcomer) (bool, string) {
 	p := newPlace(node, usage)
 	for i := range newcomers {
