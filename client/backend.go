@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/nomadlite/nomadlite/client/allocdir"
+	"github.com/nomadlite/nomadlite/client/allocrunner"
 	"github.com/nomadlite/nomadlite/client/endpoint"
+	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -47,7 +49,34 @@ func (b backend) Alloc(id string) (endpoint.Alloc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return durable{r, b.db}, nil
+}
+
+// durable is a runner whose requests are on disk when they are answered: an agent killed right after goes on with them.
+type durable struct {
+	*allocrunner.Runner
+	db *state.DB
+}
+
+func (d durable) RestartTask(name string, terms allocrunner.Terms) error {
+	return d.settle(d.Runner.RestartTask(name, terms))
+}
+
+func (d durable) RestartRunning(terms allocrunner.Terms) error {
+	return d.settle(d.Runner.RestartRunning(terms))
+}
+
+func (d durable) RestartAll(terms allocrunner.Terms) error {
+	return d.settle(d.Runner.RestartAll(terms))
+}
+
+// settle waits for the disk after a request that was taken. On a full disk, which the state has logged, it is carried
+// out all the same.
+func (d durable) settle(err error) error {
+	if err == nil {
+		_ = d.db.Sync()
+	}
+	return err
 }
 
 // AllocDir is the directory of an allocation that has one.

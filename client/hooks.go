@@ -14,6 +14,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/service"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -25,6 +26,7 @@ func (c *Client) allocHooks(alloc *structs.Allocation) []hook.Hook {
 		&supportedGroup{},
 		&allocDirHook{dir: dir},
 		&stickyDisk{allocsDir: c.cfg.AllocDir, dir: dir},
+		&service.GroupHook{Context: c.serviceContext()},
 	}
 }
 
@@ -37,6 +39,7 @@ func (c *Client) taskHooks(alloc *structs.Allocation, task *structs.Task) []hook
 		}},
 		&taskDirHook{dir: dir, user: func(r *hook.TaskRequest) string { return c.env(r.Alloc, r.Task, nil).Replace(r.Task.User) }},
 		&payloadHook{dir: dir},
+		&service.TaskHook{Context: c.serviceContext()},
 	}
 }
 
@@ -182,6 +185,11 @@ func (h *taskDirHook) Prestart(_ context.Context, r *hook.TaskRequest, resp *hoo
 		return fmt.Errorf("%w: %w", driver.ErrUnrecoverable, err)
 	}
 	task.Owner = owner
+	if _, err := os.Lstat(h.dir.LogDir()); errors.Is(err, fs.ErrNotExist) {
+		if err := h.dir.Build(); err != nil { // somebody removed it, perhaps the task itself
+			return err
+		}
+	}
 	return h.dir.BuildTask(task)
 }
 

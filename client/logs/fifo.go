@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +13,13 @@ func MakeFIFO(path string, uid, gid int) error {
 	if _, _, ok := splitFIFO(path); !ok {
 		return fmt.Errorf("make log FIFO: %q is no name of a log FIFO", path)
 	}
-	if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, unix.EEXIST) {
+	dir, err := openDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = unix.Mknodat(dir, filepath.Base(path), unix.S_IFIFO|0o600, 0)
+	unix.Close(dir)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("make log FIFO %s: %w", path, err)
 	}
 	fd, err := OpenFIFO(path, false)
@@ -32,6 +39,16 @@ func MakeFIFO(path string, uid, gid int) error {
 	return nil
 }
 
+// openDir opens a log directory, and not what a link in its place leads to: a task may have put one there to have us
+// write elsewhere.
+func openDir(dir string) (int, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open log directory %s: %w", dir, err)
+	}
+	return fd, nil
+}
+
 // OpenFIFO opens a FIFO read-write, so that it has no end while any of its ends is open and its writers never die
 // for lack of a reader. The supervisor's own end does not block.
 func OpenFIFO(path string, block bool) (int, error) {
@@ -39,7 +56,12 @@ func OpenFIFO(path string, block bool) (int, error) {
 	if !block {
 		flags |= unix.O_NONBLOCK
 	}
-	fd, err := unix.Open(path, flags, 0)
+	dir, err := openDir(filepath.Dir(path))
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Openat(dir, filepath.Base(path), flags, 0)
+	unix.Close(dir)
 	if err != nil {
 		return -1, fmt.Errorf("open log FIFO %s: %w", path, err)
 	}

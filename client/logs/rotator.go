@@ -57,15 +57,8 @@ func NewRotator(fifo string, maxFiles int, maxBytes int64) (*Rotator, error) {
 
 func (r *Rotator) name(index int) string { return r.base + "." + strconv.Itoa(index) }
 
-// openDir opens the log directory, and not what a link in its place leads to. It is not kept open: that would be one
-// more file for each output of each task.
-func (r *Rotator) openDir() (int, error) {
-	fd, err := unix.Open(r.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open log directory %s: %w", r.dir, err)
-	}
-	return fd, nil
-}
+// openDir opens the log directory. It is not kept open: that would be one more file for each output of each task.
+func (r *Rotator) openDir() (int, error) { return openDir(r.dir) }
 
 // existing lists the numbers of the files there are, in order.
 func (r *Rotator) existing() ([]int, error) {

@@ -133,6 +133,17 @@ func TestPlantedFilesAreNotWrittenTo(t *testing.T) {
 	if err := MakeFIFO(FIFOPath(dir, "web", Stdout), 0, 0); err == nil {
 		t.Error("a link passes for a FIFO")
 	}
+	// A link in place of the directory itself leads nowhere either.
+	elsewhere, link := t.TempDir(), filepath.Join(t.TempDir(), "logs")
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeFIFO(FIFOPath(link, "web", Stdout), 0, 0); err == nil {
+		t.Error("a FIFO is made behind a link")
+	}
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+		t.Errorf("made elsewhere: %v, %v", entries, err)
+	}
 }
 
 func TestNames(t *testing.T) {
