@@ -58,16 +58,30 @@ func judge(v healthView, now time.Time) (healthy *bool, again time.Duration) {
 	return nil, left
 }
 
-func healthTerms(group *structs.TaskGroup) (minHealthy, deadline time.Duration) {
+// healthTerms says by which terms the allocation's health is judged: those of its update block while it is in a
+// deployment, else those of its migrate block, for drains wait until what was moved is well. Nobody asks for the health
+// of others, and manual health is an operator's word.
+func healthTerms(alloc *structs.Allocation) (minHealthy, deadline time.Duration, wanted bool) {
 	minHealthy, deadline = defaultMinHealthyTime, defaultHealthyDeadline
-	if group == nil || group.Update == nil {
-		return minHealthy, deadline
+	group := alloc.Group()
+	take := func(least, most *time.Duration) {
+		if least != nil {
+			minHealthy = *least
+		}
+		if most != nil && *most > 0 {
+			deadline = *most
+		}
 	}
-	if p := group.Update.MinHealthyTime; p != nil {
-		minHealthy = *p
+	switch {
+	case alloc.DeploymentID == "" && (group == nil || group.Migrate == nil):
+		return 0, 0, false
+	case alloc.DeploymentID == "":
+		take(group.Migrate.MinHealthyTime, group.Migrate.HealthyDeadline)
+	case group != nil && group.Update != nil:
+		if structs.Val(group.Update.HealthCheck) == structs.HealthCheckManual {
+			return 0, 0, false
+		}
+		take(group.Update.MinHealthyTime, group.Update.HealthyDeadline)
 	}
-	if p := group.Update.HealthyDeadline; p != nil && *p > 0 {
-		deadline = *p
-	}
-	return minHealthy, deadline
+	return minHealthy, deadline, true
 }

@@ -21,6 +21,7 @@ type Local struct {
 	Destroyed  bool              // garbage collected: nothing of it is left but this
 	RestartAll *RestartAll
 	Health     *structs.AllocDeploymentStatus
+	JudgedFor  string // the deployment, empty for none, for which Health was found
 	Hooks      map[string]hook.Record
 }
 

@@ -360,17 +360,21 @@ func (r *Runner) applyUpdate(ctx context.Context) {
 	}
 }
 
-// judgeHealth observes the allocation for its deployment and says when to look again.
+// judgeHealth observes the allocation for its deployment, or for drains that wait for it, and says when to look again.
 func (r *Runner) judgeHealth() time.Duration {
 	r.mu.Lock()
 	alloc, local := r.alloc, r.local
 	r.mu.Unlock()
-	judged := local.Health != nil && local.Health.Healthy != nil
-	if alloc.DeploymentID == "" || judged || local.Begun.IsZero() || alloc.ServerTerminal() {
+	// An update in place brings the allocation into another deployment, for which it is judged anew.
+	judged := local.Health != nil && local.Health.Healthy != nil && local.JudgedFor == alloc.DeploymentID
+	if judged || local.Begun.IsZero() || alloc.ServerTerminal() {
 		return 0
 	}
 	v := healthView{Begun: local.Begun, Tasks: r.taskViews()}
-	v.MinHealthyTime, v.HealthyDeadline = healthTerms(alloc.Group())
+	var wanted bool
+	if v.MinHealthyTime, v.HealthyDeadline, wanted = healthTerms(alloc); !wanted {
+		return 0
+	}
 	for _, t := range r.tasks {
 		v.StartedAt = append(v.StartedAt, t.runner.View().State.StartedAt)
 	}
@@ -383,6 +387,6 @@ func (r *Runner) judgeHealth() time.Duration {
 	if alloc.DeploymentStatus != nil {
 		status.Canary = alloc.DeploymentStatus.Canary
 	}
-	r.change(func(l *Local) { l.Health = status })
+	r.change(func(l *Local) { l.Health, l.JudgedFor = status, alloc.DeploymentID })
 	return 0
 }

@@ -547,6 +547,62 @@ func TestHealthIsObserved(t *testing.T) {
 	})
 }
 
+// Without a deployment health is judged by the migrate block, and anew for the deployment that an update brings.
+func TestHealthIsObservedForDrainsAndForEachDeployment(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		r := one(t)
+		r.group().Migrate = &structs.MigrateStrategy{MinHealthyTime: structs.Ptr(5 * time.Second)}
+		return r
+	}, func(r *rig) {
+		r.run()
+		time.Sleep(5*time.Second - time.Millisecond)
+		synctest.Wait()
+		if h := r.runner.Observation().DeploymentStatus; h != nil {
+			t.Fatalf("health %+v too early", h)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		first := r.runner.Observation().DeploymentStatus
+		if first == nil || !*first.Healthy {
+			t.Fatalf("health %+v", first)
+		}
+		time.Sleep(time.Second)
+		updated := r.alloc.Copy()
+		updated.DeploymentID = "d1"
+		r.runner.Update(updated)
+		time.Sleep(defaultMinHealthyTime)
+		synctest.Wait()
+		if h := r.runner.Observation().DeploymentStatus; h == nil || !h.Timestamp.After(first.Timestamp) {
+			t.Fatalf("health %+v is still that of before the deployment", h)
+		}
+	})
+}
+
+func TestHealthThatNobodyAsksForIsNotJudged(t *testing.T) {
+	for name, change := range map[string]func(r *rig){
+		"no migrate block": func(*rig) {},
+		"manual": func(r *rig) {
+			r.alloc.DeploymentID = "d1"
+			r.group().Update = &structs.UpdateStrategy{HealthCheck: structs.Ptr(structs.HealthCheckManual)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) *rig {
+				r := one(t)
+				change(r)
+				return r
+			}, func(r *rig) {
+				r.run()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if h := r.runner.Observation().DeploymentStatus; h != nil {
+					t.Fatalf("health %+v", h)
+				}
+			})
+		})
+	}
+}
+
 func TestUnhealthyWhenATaskFails(t *testing.T) {
 	inBubble(t, func(t *testing.T) *rig {
 		r := one(t)

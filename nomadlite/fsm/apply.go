@@ -125,7 +125,7 @@ func applyNodeEligibility(tx *state.Txn, r *NodeEligibility) (any, error) {
 
 func applyNodeDrain(tx *state.Txn, r *NodeDrain) (any, error) {
 	err := tx.SetNodeDrain(state.NodeDrainChange{NodeID: r.NodeID, Strategy: r.Strategy, Complete: r.Complete,
-		MarkEligible: r.MarkEligible, Meta: r.Meta, Event: r.Event, Now: r.Now})
+		NodeModifyIndex: r.NodeModifyIndex, MarkEligible: r.MarkEligible, Meta: r.Meta, Event: r.Event, Now: r.Now})
 	if err != nil {
 		return nil, err
 	}

@@ -154,12 +154,15 @@ type NodeDrain struct {
 	NodeID   string
 	Strategy *structs.DrainStrategy
 	// Complete says that a drain is cleared because it is done, not because it was cancelled.
-	Complete     bool
-	MarkEligible bool
-	Meta         map[string]string
-	Event        *structs.NodeEvent
-	Evals        []*structs.Evaluation
-	Now          int64
+	Complete bool
+	// NodeModifyIndex is that of the node whose drain is complete: of a node that was changed since it is not. 0: of
+	// any.
+	NodeModifyIndex uint64 `cbor:",omitempty"`
+	MarkEligible    bool
+	Meta            map[string]string
+	Event           *structs.NodeEvent
+	Evals           []*structs.Evaluation
+	Now             int64
 }
 
 // AllocObserve folds the observations of many nodes into one entry.

@@ -184,10 +184,10 @@ func (tx *Txn) placeInDeployment(deploymentID, name string, allocs []*structs.Al
 	})
 }
 
-// observeHealth takes over a reported health of an allocation and counts it in its deployment. Whether it is a canary
-// is the servers' word.
+// observeHealth takes over a reported health of an allocation and counts it in its deployment, if it is in one. Whether
+// it is a canary is the servers' word.
 func (tx *Txn) observeHealth(alloc *structs.Allocation, reported *structs.AllocDeploymentStatus, now int64) {
-	if reported == nil || reported.Healthy == nil || alloc.DeploymentID == "" {
+	if reported == nil || reported.Healthy == nil {
 		return
 	}
 	tx.setHealth(alloc, *reported.Healthy, reported, now)

@@ -199,18 +199,23 @@ func (tx *Txn) SetNodeEligibility(id, eligibility string, event *structs.NodeEve
 
 // NodeDrainChange begins, changes or ends a node's drain; see SetNodeDrain.
 type NodeDrainChange struct {
-	NodeID       string
-	Strategy     *structs.DrainStrategy // nil ends the drain
-	Complete     bool                   // the drain ended because nothing is left to drain, not because it was cancelled
-	MarkEligible bool
-	Meta         map[string]string
-	Event        *structs.NodeEvent
-	Now          int64
+	NodeID   string
+	Strategy *structs.DrainStrategy // nil ends the drain
+	Complete bool                   // the drain ended because nothing is left to drain, not because it was cancelled
+	// NodeModifyIndex makes the end of a drain count only for the node as it was then; 0 for any.
+	NodeModifyIndex uint64
+	MarkEligible    bool
+	Meta            map[string]string
+	Event           *structs.NodeEvent
+	Now             int64
 }
 
 // SetNodeDrain begins, changes or ends a node's drain. A drain that is cancelled takes the options of its stops from
 // the allocations that run on. It fails with structs.ErrNodeNotFound.
 func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
+	if old := tx.node(c.NodeID); c.Complete && old != nil && c.NodeModifyIndex != 0 && old.ModifyIndex != c.NodeModifyIndex {
+		return nil // somebody was quicker: it is judged again
+	}
 	err := tx.editNode(c.NodeID, func(row *structs.Node) {
 		was := row.DrainStrategy != nil
 		row.LastDrain = drainMetadata(row.LastDrain, was, c)
