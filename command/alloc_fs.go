@@ -73,6 +73,9 @@ func (f *allocFSFlags) run(ctx context.Context, c *call) error {
 
 func (f *allocFSFlags) print(ctx context.Context, c *call, id, path string, size int64) error {
 	offset, lines := int64(0), -1
+	if f.lines < -1 || f.bytes < -1 {
+		return errors.New("-n and -c count what is shown: they cannot be negative")
+	}
 	if f.tail || f.lines >= 0 || f.bytes >= 0 {
 		back := f.bytes
 		if back < 0 {

@@ -60,6 +60,9 @@ func (f *allocLogsFlags) run(ctx context.Context, c *call) error {
 		opts.Type = api.LogStderr
 	}
 	lines := int64(-1)
+	if f.lines < -1 || f.bytes < -1 {
+		return errors.New("-n and -c count what is shown: they cannot be negative")
+	}
 	if f.tail || f.lines >= 0 || f.bytes >= 0 {
 		opts.Origin = api.OriginEnd
 		lines = f.lines

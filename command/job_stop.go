@@ -88,6 +88,10 @@ func (f *jobStopFlags) run(ctx context.Context, c *call) error {
 				continue
 			}
 		}
+		if job.Stopped() && !f.purge && !f.detach {
+			// It is asked all the same: these options may shorten the stop of what still runs.
+			c.printf("Job %q is stopped already\n", jobID)
+		}
 		answer, _, err := c.client.Jobs().Deregister(ctx, jobID, opts, &api.WriteOptions{Namespace: structs.Val(job.Namespace)})
 		if err != nil {
 			return fmt.Errorf("error stopping job %q: %s", jobID, api.Text(err))

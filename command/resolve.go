@@ -19,7 +19,7 @@ func pick[T any](noun, id string, list []T, key func(T) string, describe func(T)
 	}
 	switch len(list) {
 	case 0:
-		return zero, fmt.Errorf("no %s with id or prefix %q found", noun, id)
+		return zero, unknown(noun, id)
 	case 1:
 		return list[0], nil
 	}
@@ -32,6 +32,13 @@ func pick[T any](noun, id string, list []T, key func(T) string, describe func(T)
 
 // trimPrefix makes an id as the API has it.
 func trimPrefix(id string) string { return strings.ToLower(strings.TrimSpace(id)) }
+
+// mayBeID says whether text can begin the id of anything but a job: the API refuses to look for what cannot.
+func mayBeID(text string) bool {
+	return strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
+}
+
+func unknown(noun, id string) error { return fmt.Errorf("no %s with id or prefix %q found", noun, id) }
 
 func (c *call) query() *api.QueryOptions { return &api.QueryOptions{Namespace: c.ns} }
 
@@ -60,6 +67,9 @@ func (c *call) job(ctx context.Context, id string) (*structs.Job, error) {
 
 func (c *call) alloc(ctx context.Context, id string) (*structs.Allocation, error) {
 	id = trimPrefix(id)
+	if !mayBeID(id) {
+		return nil, unknown("allocation", id)
+	}
 	q := c.query()
 	q.Prefix = id
 	if q.Namespace == "" {
@@ -85,6 +95,9 @@ func (c *call) alloc(ctx context.Context, id string) (*structs.Allocation, error
 
 func (c *call) node(ctx context.Context, id string) (*structs.Node, error) {
 	id = trimPrefix(id)
+	if !mayBeID(id) {
+		return nil, unknown("node", id)
+	}
 	list, _, err := c.client.Nodes().List(ctx, &api.QueryOptions{Prefix: id})
 	if err != nil {
 		return nil, fmt.Errorf("find node: %w", err)
@@ -104,6 +117,9 @@ func (c *call) node(ctx context.Context, id string) (*structs.Node, error) {
 
 func (c *call) eval(ctx context.Context, id string) (*structs.Evaluation, error) {
 	id = trimPrefix(id)
+	if !mayBeID(id) {
+		return nil, unknown("evaluation", id)
+	}
 	q := c.query()
 	q.Prefix = id
 	if q.Namespace == "" {

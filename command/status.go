@@ -39,8 +39,15 @@ func showAny(ctx context.Context, c *call, id string, jobs *jobStatusFlags) erro
 		count func() (int, error)
 		show  func() error
 	}
+	exact := false // a job's id was given whole: it is meant, whatever else begins so
 	kinds := []kind{
-		{"job", func() (int, error) { l, _, err := c.client.Jobs().List(ctx, q); return len(l), err },
+		{"job", func() (int, error) {
+			l, _, err := c.client.Jobs().List(ctx, q)
+			for _, j := range l {
+				exact = exact || j.ID == id
+			}
+			return len(l), err
+		},
 			func() error { return jobs.one(ctx, c, id) }},
 		{"allocation", func() (int, error) { l, _, err := c.client.Allocations().List(ctx, q); return len(l), err },
 			func() error { return (&allocStatusFlags{verbose: jobs.verbose}).one(ctx, c, id) }},
@@ -72,12 +79,18 @@ func showAny(ctx context.Context, c *call, id string, jobs *jobStatusFlags) erro
 	}
 	var found []kind
 	for _, k := range kinds {
+		if k.name != "job" && !mayBeID(id) {
+			break
+		}
 		n, err := k.count()
 		if err != nil {
 			return fmt.Errorf("error querying %ss: %s", k.name, api.Text(err))
 		}
 		if n > 0 {
 			found = append(found, k)
+		}
+		if exact {
+			break
 		}
 	}
 	switch len(found) {
