@@ -44,7 +44,9 @@ func (w *decider) CreateEval(_ context.Context, e *structs.Evaluation) error {
 	return nil
 }
 
-func (w *decider) ReblockEval(ctx context.Context, e *structs.Evaluation) error { return w.CreateEval(ctx, e) }
+func (w *decider) ReblockEval(ctx context.Context, e *structs.Evaluation) error {
+	return w.CreateEval(ctx, e)
+}
 
 // decide lets the scheduler decide a stored evaluation and gives how it ended.
 func (s *server) decide(id string) *structs.Evaluation {
@@ -189,6 +191,55 @@ func (s *server) start(jobID string) {
 	}
 }
 
+// planCase is one change of a job of three allocations.
+type planCase struct {
+	name   string
+	kind   string               // "": service
+	before func(j *structs.Job) // nil: the job is new
+	change func(j *structs.Job)
+	stop   bool   // the job is stopped before
+	group  string // whose updates are looked at; "": web
+	want   structs.DesiredUpdates
+	fails  bool
+}
+
+// check makes the change, planned first, on a server of its own.
+func (c *planCase) check(t *testing.T) {
+	s := newServer(t)
+	s.addNodes(4)
+	kind := c.kind
+	if kind == "" {
+		kind = structs.JobTypeService
+	}
+	if c.before != nil {
+		j := schedtest.Job("web", kind, 3)
+		c.before(j)
+		s.run(j)
+		s.start("web")
+	}
+	if c.stop {
+		var out structs.JobDeregisterResponse
+		s.call("DELETE", "/v1/job/web", nil).want(200, &out)
+		s.decide(out.EvalID)
+		for _, a := range s.backend.Store.AllocsByJob(nil, "default", "web") {
+			s.observe(a, structs.AllocClientStatusComplete)
+		}
+	}
+	j := schedtest.Job("web", kind, 3)
+	c.change(j)
+	p := s.planThenRun(j)
+	name := c.group
+	if name == "" {
+		name = "web"
+	}
+	if got := p.Annotations.DesiredTGUpdates[name]; got == nil || *got != c.want {
+		t.Errorf("the plan for %s is %s, want %+v", name, counts(p.Annotations.DesiredTGUpdates), c.want)
+	}
+	if (len(p.FailedTGAllocs) > 0) != c.fails {
+		t.Errorf("failures: %+v", p.FailedTGAllocs)
+	}
+}
+
 func TestWhatThePlanSaysIsWhatTheRunDoes(t *testing.T) {
 	group := func(j *structs.Job) *structs.TaskGroup { return j.TaskGroups[0] }
 	other := func(j *structs.Job) {
@@ -196,16 +247,7 @@ func TestWhatThePlanSaysIsWhatTheRunDoes(t *testing.T) {
 		tg.Name = structs.Ptr("api")
 		j.TaskGroups = append(j.TaskGroups, tg)
 	}
-	for _, c := range []struct {
-		name   string
-		kind   string
-		before func(j *structs.Job) // nil: the job is new
-		change func(j *structs.Job)
-		stop   bool // the job is stopped before
-		group  string
-		want   structs.DesiredUpdates
-		fails  bool
-	}{
+	for _, c := range []planCase{
 		{name: "new job", change: func(*structs.Job) {}, want: structs.DesiredUpdates{Place: 3}},
 		{name: "the same again", before: func(*structs.Job) {}, change: func(*structs.Job) {}, want: structs.DesiredUpdates{Ignore: 3}},
 		{name: "more", before: func(*structs.Job) {}, change: func(j *structs.Job) { group(j).Count = structs.Ptr(5) },
@@ -255,41 +297,7 @@ func TestWhatThePlanSaysIsWhatTheRunDoes(t *testing.T) {
 				group(j).Tasks[0].Env = map[string]string{"A": "1"}
 			}, want: structs.DesiredUpdates{DestructiveUpdate: 1, Ignore: 3}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t)
-			s.addNodes(4)
-			kind := c.kind
-			if kind == "" {
-				kind = structs.JobTypeService
-			}
-			if c.before != nil {
-				j := schedtest.Job("web", kind, 3)
-				c.before(j)
-				s.run(j)
-				s.start("web")
-			}
-			if c.stop {
-				var out structs.JobDeregisterResponse
-				s.call("DELETE", "/v1/job/web", nil).want(200, &out)
-				s.decide(out.EvalID)
-				for _, a := range s.backend.Store.AllocsByJob(nil, "default", "web") {
-					s.observe(a, structs.AllocClientStatusComplete)
-				}
-			}
-			j := schedtest.Job("web", kind, 3)
-			c.change(j)
-			p := s.planThenRun(j)
-			name := c.group
-			if name == "" {
-				name = "web"
-			}
-			if got := p.Annotations.DesiredTGUpdates[name]; got == nil || *got != c.want {
-				t.Errorf("the plan for %s is %s, want %+v", name, counts(p.Annotations.DesiredTGUpdates), c.want)
-			}
-			if (len(p.FailedTGAllocs) > 0) != c.fails {
-				t.Errorf("failures: %+v", p.FailedTGAllocs)
-			}
-		})
+		t.Run(c.name, c.check)
 	}
 }
 
