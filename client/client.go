@@ -16,6 +16,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/servers"
+	"github.com/nomadlite/nomadlite/client/service"
 	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/client/stats"
 	"github.com/nomadlite/nomadlite/client/supervisor"
@@ -33,6 +34,7 @@ type conn interface {
 	Heartbeat(ctx context.Context, status string, fresh bool) (*structs.NodeHeartbeatResponse, error)
 	Assignments(ctx context.Context, req structs.AssignmentsRequest) (*structs.AssignmentsResponse, error)
 	UpdateAllocs(ctx context.Context, observations []*structs.AllocObservation) error
+	UpdateServices(ctx context.Context, req structs.NodeServicesRequest) error
 	Run(ctx context.Context) error
 	Close() error
 }
@@ -53,6 +55,7 @@ type Client struct {
 	conn           conn
 	servers        *servers.Conn // conn, unless a test set another
 	host           *stats.Host
+	services       *service.Registry            // what this node offers
 	node           atomic.Pointer[structs.Node] // never changed in place
 
 	running sync.WaitGroup // the runners
@@ -143,7 +146,11 @@ func (c *Client) prepare(ctx context.Context) error {
 		c.servers = servers.New(c.serversConfig())
 		c.conn = c.servers
 	}
-	return c.restore()
+	c.services = c.newServices()
+	if err := c.restore(); err != nil {
+		return err
+	}
+	return c.restoreServices()
 }
 
 func (c *Client) serversConfig() servers.Config {
@@ -183,7 +190,7 @@ func (c *Client) Run(ctx context.Context) error {
 	c.startRunners()
 
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){c.connect, c.duty, c.follow, c.report, c.collect, c.probe, c.warm, c.release} {
+	for _, loop := range []func(context.Context){c.connect, c.duty, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer} {
 		loops.Go(func() { loop(ctx) })
 	}
 	<-ctx.Done()

@@ -23,6 +23,7 @@ func (c *Client) connected() {
 		c.dirty[id] = struct{}{}
 	}
 	c.mu.Unlock()
+	c.services.Connected()
 	nudge(c.wakeReport)
 	nudge(c.wakeDuty)
 }

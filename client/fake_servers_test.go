@@ -30,6 +30,9 @@ type fakeServers struct {
 	fail     error               // answers reports
 	lie      bool                // give a wrong digest, once
 	complete int                 // complete sets given
+	services map[string]*structs.ServiceRegistration
+	offers   []structs.NodeServicesRequest     // by which services change
+	offering func(structs.NodeServicesRequest) // is told first, when it is not nil
 
 	connected func()
 }

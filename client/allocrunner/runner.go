@@ -228,11 +228,16 @@ func (j *journal) SetRecord(name string, rec hook.Record) {
 	})
 }
 
+// isCanary says whether the allocation is one that waits for its promotion.
+func isCanary(alloc *structs.Allocation) bool {
+	return alloc.DeploymentStatus != nil && alloc.DeploymentStatus.Canary
+}
+
 // Update hands in what the servers changed: a wish to stop and its terms, or a new specification of the same
-// allocation. It returns at once.
+// allocation, or that it is no canary any more. It returns at once.
 func (r *Runner) Update(alloc *structs.Allocation) {
 	r.mu.Lock()
-	r.updated = r.updated || alloc.JobModifyIndex != r.alloc.JobModifyIndex
+	r.updated = r.updated || alloc.JobModifyIndex != r.alloc.JobModifyIndex || isCanary(alloc) != isCanary(r.alloc)
 	r.alloc = alloc
 	if alloc.ServerTerminal() && r.interrupt != nil {
 		r.interrupt()

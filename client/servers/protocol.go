@@ -68,6 +68,13 @@ func (c *Conn) UpdateAllocs(ctx context.Context, observations []*structs.AllocOb
 	}, nil)
 }
 
+// UpdateServices changes what the node offers in the service registry. NodeID and SecretID of req are filled in. After
+// nil it is so for good; after an error it may be so, and everything should be told again.
+func (c *Conn) UpdateServices(ctx context.Context, req structs.NodeServicesRequest) error {
+	req.NodeID, req.SecretID = c.cfg.NodeID, c.cfg.SecretID
+	return c.call(ctx, "services", &req, nil)
+}
+
 // call sends one message of the node protocol.
 func (c *Conn) call(ctx context.Context, what string, in, out any) error {
 	body, err := codec.Marshal(in)

@@ -27,19 +27,20 @@ const Version = 1
 type Bucket string
 
 // The tables: allocations by id, job specifications by SpecKey, the runners' records by allocation id and by
-// TaskKey, and the node's own values.
+// TaskKey, the services that are offered by their owner, and the node's own values.
 const (
-	Allocs Bucket = "allocs"
-	Jobs   Bucket = "jobs"
-	Runs   Bucket = "runs"
-	Tasks  Bucket = "tasks"
-	Node   Bucket = "node"
+	Allocs   Bucket = "allocs"
+	Jobs     Bucket = "jobs"
+	Runs     Bucket = "runs"
+	Tasks    Bucket = "tasks"
+	Services Bucket = "services"
+	Node     Bucket = "node"
 
 	meta Bucket = "meta"
 )
 
 var (
-	buckets    = []Bucket{Allocs, Jobs, Runs, Tasks, Node, meta}
+	buckets    = []Bucket{Allocs, Jobs, Runs, Tasks, Services, Node, meta}
 	versionKey = []byte("version")
 )
 
@@ -145,7 +146,11 @@ func guard(path string, f func() error) (err error) {
 // prepare checks the version before anything is written, then makes the tables.
 func prepare(bolt *bbolt.DB, path string) error {
 	var found uint64
+	complete := true
 	err := bolt.View(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			complete = complete && tx.Bucket([]byte(name)) != nil
+		}
 		if b := tx.Bucket([]byte(meta)); b != nil {
 			if v := b.Get(versionKey); len(v) == 8 {
 				found = binary.BigEndian.Uint64(v)
@@ -160,7 +165,7 @@ func prepare(bolt *bbolt.DB, path string) error {
 		return fmt.Errorf("client state %s was %w (layout %d, this binary reads up to %d)",
 			path, ErrNewerVersion, found, Version)
 	}
-	if found == Version {
+	if found == Version && complete { // an older binary of this layout may have had fewer tables
 		return nil
 	}
 	err = bolt.Update(func(tx *bbolt.Tx) error {
