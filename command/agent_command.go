@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/command/agent"
@@ -44,8 +45,8 @@ func (f *agentFlags) declare(fs *flag.FlagSet) {
 	}
 	number := func(p **int, name, usage string) {
 		fs.Func(name, usage, func(v string) error {
-			var n int
-			if _, err := fmt.Sscanf(v, "%d", &n); err != nil {
+			n, err := strconv.Atoi(v)
+			if err != nil {
 				return fmt.Errorf("%q is not a whole number", v)
 			}
 			*p = &n
@@ -54,7 +55,10 @@ func (f *agentFlags) declare(fs *flag.FlagSet) {
 	}
 	truth := func(p **bool, name, usage string) {
 		fs.BoolFunc(name, usage, func(v string) error {
-			b := v == "true" || v == ""
+			b, err := strconv.ParseBool(v)
+			if err != nil {
+				return fmt.Errorf("%q is neither true nor false", v)
+			}
 			*p = &b
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nomadlite/nomadlite/api"
@@ -98,7 +99,7 @@ func (f *jobStatusFlags) one(ctx context.Context, c *call, id string) error {
 	c.printf("%s", pairs([][2]string{
 		{"ID", jobID}, {"Name", structs.Val(job.Name)}, {"Submit Date", formatNano(job.SubmitTime)},
 		{"Type", structs.Val(job.Type)}, {"Priority", fmt.Sprint(structs.Val(job.Priority))},
-		{"Datacenters", joined(job.Datacenters)}, {"Namespace", structs.Val(job.Namespace)},
+		{"Datacenters", strings.Join(job.Datacenters, ",")}, {"Namespace", structs.Val(job.Namespace)},
 		{"Node Pool", structs.Val(job.NodePool)}, {"Status", jobStatusText(job.Status, job.Stop)},
 		{"Periodic", yesNo(job.Periodic != nil)}, {"Parameterized", yesNo(job.ParameterizedJob != nil)},
 	}...))
@@ -120,17 +121,6 @@ func (f *jobStatusFlags) one(ctx context.Context, c *call, id string) error {
 	}
 	c.printf("%s", allocTable(allocs, f.verbose, time.Now()))
 	return nil
-}
-
-func joined(list []string) string {
-	out := ""
-	for i, s := range list {
-		if i > 0 {
-			out += ","
-		}
-		out += s
-	}
-	return out
 }
 
 func (f *jobStatusFlags) summary(c *call, s *structs.JobSummary) {
