@@ -71,8 +71,9 @@ type DB struct {
 	wake    chan struct{}
 	idle    chan struct{} // closed when the writer has ended
 
-	update func(func(*bbolt.Tx) error) error // the file's, unless a test set another
-	owed   []write                           // what could not be written yet, one a row; only the writer touches it
+	update  func(func(*bbolt.Tx) error) error // the file's, unless a test set another
+	failing bool                              // the last transaction did; told once
+	owed    []write                           // what could not be written yet, one a row; only the writer touches it
 }
 
 // How long the writer waits before it tries again to write what it owes: a full disk is given time to have room.
@@ -283,8 +284,13 @@ func (db *DB) commit(batch []write) {
 	}
 	if err != nil {
 		err = fmt.Errorf("write client state: %w", err)
-		db.logger.Error("client state is not written, trying again", "rows", len(db.owed), "error", err)
+		if !db.failing {
+			db.logger.Error("client state is not written, trying again", "rows", len(db.owed), "error", err)
+		}
+	} else if db.failing {
+		db.logger.Info("client state is written again")
 	}
+	db.failing = err != nil
 	for _, w := range batch {
 		if w.done != nil {
 			w.done(err)
