@@ -16,7 +16,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"job", "Work with jobs"}, {"alloc", "Work with allocations"}, {"eval", "Work with evaluations"},
 		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
-		{"operator scheduler", "The scheduler's configuration"},
+		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
 	} {
 		out[g.name] = func() (cli.Command, error) { return g, nil }
 	}
@@ -40,6 +40,9 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(nodeEligibility())
 	add(evalStatus(), "eval-status")
 	add(evalList())
+	add(serviceList())
+	add(serviceInfo())
+	add(serviceDelete())
 	add(serverMembers(), "server-members")
 	add(status())
 	add(version(program))
