@@ -68,6 +68,26 @@ func (n *Nodes) SetEligibility(ctx context.Context, id string, eligible bool, w 
 	return &out, meta, nil
 }
 
+// DrainOptions say how a node is drained, or that a drain ends.
+type DrainOptions struct {
+	Spec         *structs.DrainSpec // nil ends the drain
+	MarkEligible bool               // with the end of a drain
+	Meta         map[string]string
+}
+
+// UpdateDrain begins, changes or ends a node's drain.
+func (n *Nodes) UpdateDrain(ctx context.Context, id string, opts DrainOptions, w *WriteOptions) (
+	*structs.NodeDrainUpdateResponse, *WriteMeta, error,
+) {
+	req := structs.NodeUpdateDrainRequest{NodeID: id, DrainSpec: opts.Spec, MarkEligible: opts.MarkEligible, Meta: opts.Meta}
+	var out structs.NodeDrainUpdateResponse
+	meta, err := n.client.write(ctx, http.MethodPut, nodePath(id, "/drain"), w, req, &out)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &out, meta, nil
+}
+
 // Purge removes a node and gives up what runs on it.
 func (n *Nodes) Purge(ctx context.Context, id string, w *WriteOptions) (*structs.NodePurgeResponse, *WriteMeta, error) {
 	var out structs.NodePurgeResponse

@@ -230,12 +230,6 @@ func TestNodes(t *testing.T) {
 		t.Errorf("evaluated %+v", forced)
 	}
 
-	s.call("PUT", "/v1/node/"+node.ID+"/drain", structs.NodeUpdateDrainRequest{DrainSpec: &structs.DrainSpec{Deadline: time.Minute}}).says(501, "not supported")
-	if s.backend.Store.Node(nil, node.ID).DrainStrategy != nil {
-		t.Error("a drain that nobody carries out was stored")
-	}
-	s.call("PUT", "/v1/node/"+node.ID+"/drain", structs.NodeUpdateDrainRequest{MarkEligible: true}).want(200, nil)
-
 	var purged structs.NodePurgeResponse
 	s.call("PUT", "/v1/node/"+node.ID+"/purge", nil).want(200, &purged)
 	if s.backend.Store.Node(nil, node.ID) != nil || len(purged.EvalIDs) != 1 || len(s.beats.forgotten) != 1 {

@@ -137,40 +137,6 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 	return answerWrite(w, q, index, out)
 }
 
-// drainNode ends a drain. To begin one answers 501: nothing would move the allocations yet.
-func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) error {
-	var req structs.NodeUpdateDrainRequest
-	if err := decode(r, &req); err != nil {
-		return err
-	}
-	if id := r.Param("node_id"); req.NodeID != "" && req.NodeID != id {
-		return structs.Errorf(structs.CodeInvalid, "NodeID %q does not match the path's %q", req.NodeID, id)
-	}
-	node, snap, err := b.node(r)
-	if err != nil {
-		return err
-	}
-	if req.DrainSpec != nil {
-		return unsupported("a node drain")
-	}
-	now := b.now()
-	cmd := &fsm.NodeDrain{
-		NodeID:       node.ID,
-		MarkEligible: req.MarkEligible,
-		Meta:         req.Meta,
-		Event:        &structs.NodeEvent{Message: "Node drain disabled", Subsystem: "Drain", Timestamp: stamp(now)},
-		Now:          now.UnixNano(),
-	}
-	if req.MarkEligible {
-		cmd.Evals = withSystemJobs(nil, snap, node, cmd.Now)
-	}
-	_, index, err := b.apply(r.Context(), fsm.KindNodeDrain, cmd)
-	if err != nil {
-		return err
-	}
-	return answerWrite(w, q, index, structs.NodeDrainUpdateResponse{NodeModifyIndex: index})
-}
-
 // purgeNode removes a node, gives up what runs there and makes the evaluations that replace it.
 func (b *Backend) purgeNode(w http.ResponseWriter, r *route.Request, q *query) error {
 	node, snap, err := b.node(r)
