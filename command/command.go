@@ -32,6 +32,7 @@ type spec struct {
 	positional bool
 	minArgs    int
 	maxArgs    int // -1: any number
+	failure    int // exit code of a fault, 1 when it is not set
 	// prepare declares flags and gives what runs with them.
 	prepare func(fs *flag.FlagSet) func(ctx context.Context, c *call) error
 }
@@ -99,6 +100,7 @@ func (f *clientFlags) declare(fs *flag.FlagSet, getenv func(string) string) {
 
 // Run parses flags and runs the command.
 func (r *runner) Run(args []string) int {
+	failure := max(r.spec.failure, 1)
 	fs, common, run := r.flags()
 	rest, err := parseFlags(fs, args, !r.spec.positional)
 	if errors.Is(err, flag.ErrHelp) {
@@ -109,14 +111,14 @@ func (r *runner) Run(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintf(r.streams.err, "%s\nFor flags and arguments run: nomadlite %s -help\n", err, r.spec.name)
-		return 1
+		return failure
 	}
 	c := &call{streams: r.streams, args: rest}
 	if common != nil {
 		c.client, err = api.NewClient(common.cfg)
 		if err != nil {
 			fmt.Fprintln(r.streams.err, err)
-			return 1
+			return failure
 		}
 		defer c.client.Close()
 		c.ns = common.cfg.Namespace
@@ -137,7 +139,7 @@ func (r *runner) Run(args []string) int {
 		return 130
 	default:
 		fmt.Fprintln(r.streams.err, sentence(err))
-		return 1
+		return failure
 	}
 }
 

@@ -13,7 +13,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		}
 	}
 	for _, g := range []group{
-		{"job", "Work with jobs"}, {"alloc", "Work with allocations"}, {"eval", "Work with evaluations"},
+		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"alloc", "Work with allocations"}, {"eval", "Work with evaluations"},
 		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
 		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
@@ -22,12 +22,16 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	}
 	add(agentCommand())
 	add(jobRun(), "run")
+	add(jobPlan(), "plan")
 	add(jobStatus())
 	add(jobStop(), "stop")
 	add(jobInspect(), "inspect")
 	add(jobValidate(), "validate")
 	add(jobInit(), "init")
 	add(jobHistory())
+	add(jobRevert())
+	add(jobTagApply())
+	add(jobTagUnset())
 	add(jobAllocs())
 	add(jobEval())
 	add(allocStatus(), "alloc-status")

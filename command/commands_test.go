@@ -19,8 +19,7 @@ var missing = map[string]string{
 	"agent -acl-replication-token": "access control", "agent -client-intro-token": "node introduction",
 	"agent -dev-connect": "service mesh", "agent -dev-consul": "Consul", "agent -dev-vault": "Vault",
 	"agent -eventlog": "Windows only", "agent -eventlog-level": "Windows only",
-	"job history -p": "diffs of versions", "job history -diff-tag": "diffs of versions", "job history -diff-version": "diffs of versions",
-	"job inspect -with-vars": "variables of the submission", "job init -connect": "service mesh",
+	"job init -connect":  "service mesh",
 	"job init -template": "variables", "job init -list-templates": "variables",
 }
 
