@@ -22,6 +22,7 @@ func (e *Error) Error() string {
 }
 
 func readError(resp *http.Response) error {
+	// The status is the answer: of its text, what could be read is told.
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	return &Error{StatusCode: resp.StatusCode, Text: strings.TrimSpace(string(text))}
 }

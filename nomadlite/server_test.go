@@ -47,7 +47,7 @@ func start(t *testing.T, cfg Config) *testServer {
 	}
 	ts := &testServer{Server: s, done: make(chan error, 1)}
 	go func() { ts.done <- s.Run(context.Background()) }()
-	t.Cleanup(func() { ts.Close() }) //nolint:errcheck // may be closed already
+	t.Cleanup(func() { ts.Close() }) // may be closed already
 	return ts
 }
 

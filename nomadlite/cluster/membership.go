@@ -262,7 +262,7 @@ func (m *Membership) visit(ctx context.Context, addr string) error {
 	if err != nil {
 		return fmt.Errorf("introduce server: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
 		return errors.New("introduce server: " + resp.Status + ": " + string(text))

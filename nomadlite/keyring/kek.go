@@ -23,7 +23,7 @@ type kek struct {
 
 func newKEK(id string) *kek {
 	k := &kek{ID: id, Key: make([]byte, 32)}
-	rand.Read(k.Key) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(k.Key) // crypto/rand.Read never fails
 	return k
 }
 
@@ -65,7 +65,7 @@ func (k *kek) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write key file: %w", err)
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already after the rename
+	defer os.Remove(tmp.Name()) // gone already after the rename
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return fmt.Errorf("write key file: %w", err)
@@ -98,7 +98,7 @@ func (k *kek) seal(name string, plain []byte) (sealed, nonce []byte, err error) 
 		return nil, nil, fmt.Errorf("seal root key: %w", err)
 	}
 	nonce = make([]byte, aead.NonceSize())
-	rand.Read(nonce) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(nonce) // crypto/rand.Read never fails
 	return aead.Seal(nil, nonce, plain, []byte(name)), nonce, nil
 }
 

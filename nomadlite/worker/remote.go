@@ -222,7 +222,7 @@ func (r *Remote) call(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("ask leader: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return fmt.Errorf("ask leader: %w", err)
