@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nomadlite/nomadlite/api"
@@ -72,7 +73,7 @@ func (f *historyFlags) run(ctx context.Context, c *call) error {
 		if differs {
 			rows = append(rows, [2]string{"Diff", ""})
 		}
-		c.printf("%s", pairs(rows...))
+		c.printf("%s\n", strings.TrimRight(pairs(rows...), " \n"))
 		if differs {
 			c.printf("%s", formatDiff(diffs[i], false))
 		}
