@@ -28,9 +28,11 @@ var exceptions = map[string][]string{
 	"e2e/nodesim/sim": {"client/servers", "structs"},
 }
 
-// testExceptions do the same for the tests of a package alone: our own client drives the routes which it is made for.
+// testExceptions do the same for the tests of a package alone: our own client drives the routes which it is made for,
+// and all pure cores play their scenarios in one way.
 var testExceptions = map[string][]string{
-	"nomadlite/endpoint": {"api"},
+	"nomadlite/endpoint":  {"api"},
+	"scheduler/reconcile": {"internal/scenariotest"},
 }
 
 // testOnly are modules that no product code may depend on: the official client is a measure, and not a part.

@@ -1,88 +1,41 @@
 package broker
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/scenariotest"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected traces in testdata")
-
-// TestScenarios runs testdata/*.txt: each block is commands, a line of dashes, and the trace they must leave.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := &world{queue: NewQueue(Config{}), blocked: NewBlocked(0), now: time.Unix(0, 0)}
-			var out strings.Builder
-			for i, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
-				commands, want, _ := strings.Cut(block, "\n----")
-				want = strings.TrimSpace(want)
-				var trace []string
-				for line := range strings.SplitSeq(commands, "\n") {
-					if !strings.HasPrefix(line, "#") {
-						trace = append(trace, w.run(strings.Fields(line))...)
-					}
-				}
-				got := strings.Join(trace, "\n")
-				if got != want && !*rewrite {
-					t.Errorf("block %d:\n%s\ngot:\n%s\nwant:\n%s", i+1, commands, got, want)
-				}
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				fmt.Fprintf(&out, "%s\n----\n%s\n", commands, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string {
+		return (&world{T: t, queue: NewQueue(Config{}), blocked: NewBlocked(0), now: time.Unix(0, 0)}).run
+	})
 }
 
 // world is what the commands of a scenario act on.
 type world struct {
+	*testing.T
 	queue   *Queue
 	blocked *Blocked
 	now     time.Time
 	created uint64
 }
 
-func (w *world) run(words []string) []string {
-	args := map[string]string{}
-	var names []string
-	for _, word := range words[1:] {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			args[k] = v
-		} else {
-			names = append(names, word)
-		}
-	}
-	num := func(key string) int { n, _ := strconv.Atoi(args[key]); return n }
+func (w *world) run(c scenariotest.Command) []string {
+	names, args := c.Words, c.Args
+	num := func(key string) int { return args.Number(w.T, key) }
 	fail := func(err error) []string {
 		if err != nil {
 			return []string{"error: " + err.Error()}
 		}
 		return nil
 	}
-	switch words[0] {
+	switch c.Name {
 	case "enqueue":
 		w.queue.Enqueue(w.now, w.eval(names[0], args), slices.Contains(names, "background"))
 	case "requeue":
@@ -102,11 +55,7 @@ func (w *world) run(words []string) []string {
 	case "remove":
 		w.queue.Remove(names[0])
 	case "tick":
-		d, err := time.ParseDuration(names[0])
-		if err != nil {
-			return fail(err)
-		}
-		w.now = w.now.Add(d)
+		w.now = w.now.Add(scenariotest.Duration(w.T, names[0]))
 		w.queue.Tick(w.now)
 		if next, ok := w.queue.Next(); ok {
 			return []string{"next in " + next.Sub(w.now).String()}
@@ -137,7 +86,7 @@ func (w *world) run(words []string) []string {
 		total, escaped := w.blocked.Len()
 		return []string{fmt.Sprintf("total=%d escaped=%d", total, escaped)}
 	default:
-		return []string{"unknown command " + words[0]}
+		w.Fatalf("unknown command %q", c.Line)
 	}
 	return nil
 }
@@ -151,26 +100,26 @@ func ids(evals []*structs.Evaluation) []string {
 }
 
 // eval makes an evaluation from the arguments of a command; create indexes count up.
-func (w *world) eval(id string, args map[string]string) *structs.Evaluation {
+func (w *world) eval(id string, args scenariotest.Args) *structs.Evaluation {
 	w.created++
 	e := &structs.Evaluation{ID: id, Namespace: "default", JobID: args["job"], Type: "service", Priority: 50,
 		NodeID: args["node"], CreateIndex: w.created, ClassEligibility: map[string]bool{}}
 	if v, ok := args["type"]; ok {
 		e.Type = v
 	}
-	if v, err := strconv.Atoi(args["priority"]); err == nil {
+	if v := args.Number(w.T, "priority"); v != 0 {
 		e.Priority = v
 	}
-	if v, err := strconv.Atoi(args["create"]); err == nil {
+	if v := args.Number(w.T, "create"); v != 0 {
 		e.CreateIndex = uint64(v)
 	}
-	if v, err := strconv.Atoi(args["modify"]); err == nil {
+	if v := args.Number(w.T, "modify"); v != 0 {
 		e.ModifyIndex = uint64(v)
 	}
-	if v, err := strconv.Atoi(args["snapshot"]); err == nil {
+	if v := args.Number(w.T, "snapshot"); v != 0 {
 		e.SnapshotIndex = uint64(v)
 	}
-	if d, err := time.ParseDuration(args["wait"]); err == nil {
+	if d := args.Duration(w.T, "wait"); d != 0 {
 		e.WaitUntil = w.now.Add(d)
 	}
 	for class := range strings.SplitSeq(args["yes"], ",") {

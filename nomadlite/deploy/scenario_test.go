@@ -1,60 +1,16 @@
 package deploy
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/scenariotest"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected traces in testdata")
-
-// TestScenarios runs testdata/*.txt: each block is commands, a line of dashes, and the trace they must leave. The commands
-// of a file act on one core.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(t)
-			var out strings.Builder
-			for i, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
-				commands, want, _ := strings.Cut(block, "\n----")
-				want = strings.TrimSpace(want)
-				var trace []string
-				for line := range strings.SplitSeq(commands, "\n") {
-					if !strings.HasPrefix(line, "#") {
-						trace = append(trace, w.run(strings.Fields(line))...)
-					}
-				}
-				got := strings.Join(trace, "\n")
-				if got != want && !*rewrite {
-					t.Errorf("block %d:\n%s\ngot:\n%s\nwant:\n%s", i+1, commands, got, want)
-				}
-				if i > 0 {
-					out.WriteString("\n")
-				}
-				fmt.Fprintf(&out, "%s\n----\n%s\n", commands, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string { return newWorld(t).run })
 }
 
 // world is what the commands of a scenario act on. Time begins at 0 and index at 10.
@@ -76,25 +32,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// args are the key=value words of a command.
-type args map[string]string
-
-func (a args) num(key string) int { n, _ := strconv.Atoi(a[key]); return n }
-
-func (a args) duration(key string) time.Duration { d, _ := time.ParseDuration(a[key]); return d }
-
-func (w *world) run(words []string) []string {
+func (w *world) run(c scenariotest.Command) []string {
 	w.Helper()
-	a := args{}
-	var names []string
-	for _, word := range words[1:] {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			a[k] = v
-		} else {
-			names = append(names, word)
-		}
-	}
-	switch w.index++; words[0] {
+	names, a := c.Words, c.Args
+	switch w.index++; c.Name {
 	case "deployment":
 		w.deployment(names[0], a)
 	case "status":
@@ -113,29 +54,25 @@ func (w *world) run(words []string) []string {
 	case "evaluated":
 		w.core.EvalEnded(names[0], w.seen(a))
 	case "under-way":
-		w.core.EvalStarted(names[0], names[1], uint64(a.num("index")))
+		w.core.EvalStarted(names[0], names[1], uint64(a.Number(w.T, "index")))
 	case "retry":
-		w.core.Retry(w.last[names[0]], w.now.Add(a.duration("in")))
+		w.core.Retry(w.last[names[0]], w.now.Add(a.Duration(w.T, "in")))
 	case "spare":
-		w.core.Spare(w.now.Add(a.duration("for")))
+		w.core.Spare(w.now.Add(a.Duration(w.T, "for")))
 	case "seen":
-		w.core.Seen(names[0], uint64(a.num("index")))
+		w.core.Seen(names[0], uint64(a.Number(w.T, "index")))
 	case "tick":
-		d, err := time.ParseDuration(names[0])
-		if err != nil {
-			w.Fatal(err)
-		}
-		w.now = w.now.Add(d)
+		w.now = w.now.Add(scenariotest.Duration(w.T, names[0]))
 	case "due":
 		return w.due()
 	default:
-		w.Fatalf("unknown command %q", words[0])
+		w.Fatalf("unknown command %q", c.Line)
 	}
 	return nil
 }
 
 // seen is the index of a state: seen=alloc is the one that has that allocation's report, before=alloc the one before it.
-func (w *world) seen(a args) uint64 {
+func (w *world) seen(a scenariotest.Args) uint64 {
 	if id := a["seen"]; id != "" {
 		return w.allocs[id].DeploymentStatus.ModifyIndex
 	}
@@ -146,9 +83,9 @@ func (w *world) seen(a args) uint64 {
 }
 
 // deployment stores a deployment with one group g: desired, deadline, canaries, revert. Its first deadline counts from now.
-func (w *world) deployment(id string, a args) {
-	g := &structs.DeploymentState{DesiredTotal: a.num("desired"), ProgressDeadline: a.duration("deadline"),
-		DesiredCanaries: a.num("canaries"), AutoRevert: a["revert"] != ""}
+func (w *world) deployment(id string, a scenariotest.Args) {
+	g := &structs.DeploymentState{DesiredTotal: a.Number(w.T, "desired"), ProgressDeadline: a.Duration(w.T, "deadline"),
+		DesiredCanaries: a.Number(w.T, "canaries"), AutoRevert: a["revert"] != ""}
 	if g.ProgressDeadline > 0 {
 		g.RequireProgressBy = w.now.Add(g.ProgressDeadline)
 	}
@@ -167,7 +104,7 @@ func (w *world) edit(id string, how func(*structs.Deployment)) {
 
 // alloc stores an allocation of a deployment's group g as the state would, counts included: health=healthy|unhealthy,
 // ended=yes.
-func (w *world) alloc(deployment, id string, a args) {
+func (w *world) alloc(deployment, id string, a scenariotest.Args) {
 	before := w.allocs[id]
 	after := &structs.Allocation{ID: id, TaskGroup: "g", DesiredStatus: structs.AllocDesiredStatusRun,
 		ClientStatus: structs.AllocClientStatusRunning}

@@ -1,59 +1,18 @@
 package drain
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/scenariotest"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected traces in testdata")
-
-// TestScenarios runs testdata/*.txt: each block is commands, a line of dashes, and the trace they must leave. The commands
-// of a file act on one core.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(t)
-			var out []string
-			for i, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
-				commands, want, _ := strings.Cut(block, "\n----")
-				want = strings.TrimSpace(want)
-				var trace []string
-				for line := range strings.SplitSeq(commands, "\n") {
-					if !strings.HasPrefix(line, "#") {
-						trace = append(trace, w.run(strings.Fields(line))...)
-					}
-				}
-				got := strings.Join(trace, "\n")
-				if got != want && !*rewrite {
-					t.Errorf("block %d:\n%s\ngot:\n%s\nwant:\n%s", i+1, commands, got, want)
-				}
-				out = append(out, strings.TrimSpace(commands+"\n----\n"+got))
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string { return newWorld(t).run })
 }
 
 // world is the state which the commands of a scenario change, and the core that follows it.
@@ -90,29 +49,10 @@ func (w *world) list(keep func(*structs.Allocation) bool) (out []*structs.Alloca
 	return out
 }
 
-// args are the key=value words of a command.
-type args map[string]string
-
-func (w *world) duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return d
-}
-
-func (w *world) run(words []string) []string {
+func (w *world) run(c scenariotest.Command) []string {
 	w.Helper()
-	a := args{}
-	var names []string
-	for _, word := range words[1:] {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			a[k] = v
-		} else {
-			names = append(names, word)
-		}
-	}
-	switch words[0] {
+	names, a := c.Words, c.Args
+	switch c.Name {
 	case "job": // ID TYPE count= parallel= stop=
 		w.job(names[0], names[1], a)
 	case "purge":
@@ -129,7 +69,7 @@ func (w *world) run(words []string) []string {
 		}
 	case "stopped": // what is marked was stopped by a plan
 		for _, al := range w.list(func(a *structs.Allocation) bool { return a.DesiredTransition.ShouldMigrate() && !a.TerminalStatus() }) {
-			w.alloc(al.ID, al.Copy(), args{"stop": "yes"})
+			w.alloc(al.ID, al.Copy(), scenariotest.Args{"stop": "yes"})
 		}
 	case "drain": // NODE deadline= ignore-system= no-shutdown-delay= kill-timeout=
 		w.drain(names[0], a)
@@ -139,34 +79,33 @@ func (w *world) run(words []string) []string {
 		w.core.RemoveNode(names[0])
 		delete(w.nodes, names[0])
 	case "retry":
-		w.core.Retry(names[0], w.now.Add(w.duration(a["in"])))
+		w.core.Retry(names[0], w.now.Add(a.Duration(w.T, "in")))
 	case "restart": // another leader
 		w.core = NewDrains()
 		for _, n := range w.nodes {
 			w.core.Node(n)
 		}
 	case "tick":
-		w.now = w.now.Add(w.duration(names[0]))
+		w.now = w.now.Add(scenariotest.Duration(w.T, names[0]))
 	case "due":
-		limit, _ := strconv.Atoi(a["limit"])
-		return w.due(limit, a["lost"] != "")
+		return w.due(a.Number(w.T, "limit"), a["lost"] != "")
 	default:
-		w.Fatalf("unknown command %q", words[0])
+		w.Fatalf("unknown command %q", c.Line)
 	}
 	return nil
 }
 
-func (w *world) job(id, kind string, a args) {
-	count, _ := strconv.Atoi(a["count"])
+func (w *world) job(id, kind string, a scenariotest.Args) {
+	count := a.Number(w.T, "count")
 	g := &structs.TaskGroup{Name: structs.Ptr("g"), Count: &count}
-	if n, err := strconv.Atoi(a["parallel"]); err == nil {
+	if n := a.Number(w.T, "parallel"); n != 0 {
 		g.Migrate = &structs.MigrateStrategy{MaxParallel: &n}
 	}
 	w.jobs[id] = &structs.Job{ID: &id, Namespace: structs.Ptr("default"), Type: &kind, Stop: a["stop"] != "",
 		TaskGroups: []*structs.TaskGroup{g}}
 }
 
-func (w *world) alloc(id string, al *structs.Allocation, a args) {
+func (w *world) alloc(id string, al *structs.Allocation, a scenariotest.Args) {
 	if s := a["status"]; s != "" {
 		al.ClientStatus = s
 	}
@@ -186,16 +125,16 @@ func (w *world) alloc(id string, al *structs.Allocation, a args) {
 	w.core.Alloc(al)
 }
 
-func (w *world) drain(id string, a args) {
+func (w *world) drain(id string, a scenariotest.Args) {
 	s := &structs.DrainStrategy{DrainSpec: structs.DrainSpec{IgnoreSystemJobs: a["ignore-system"] != "",
 		NoShutdownDelay: a["no-shutdown-delay"] != ""}}
 	if text := a["deadline"]; text != "" {
-		if s.Deadline = w.duration(text); s.Deadline > 0 {
+		if s.Deadline = scenariotest.Duration(w.T, text); s.Deadline > 0 {
 			s.ForceDeadline = w.now.Add(s.Deadline)
 		}
 	}
 	if text := a["kill-timeout"]; text != "" {
-		s.KillTimeout = structs.Ptr(w.duration(text))
+		s.KillTimeout = structs.Ptr(scenariotest.Duration(w.T, text))
 	}
 	w.node(&structs.Node{ID: id, DrainStrategy: s})
 }

@@ -2,73 +2,29 @@ package reconcile_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/scenariotest"
 	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/scheduler/reconcile"
 	"github.com/nomadlite/nomadlite/scheduler/schedtest"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-var update = flag.Bool("update", false, "write the traces of the scenarios anew")
-
-// TestScenarios plays the files of testdata: blocks of commands, a line "----", and the trace they leave. Together they
-// must reach every rule. After each evaluation a second one is made, which must change nothing.
+// TestScenarios plays the files of testdata. Together they must reach every rule. After each evaluation a second one is
+// made, which must change nothing.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
 	reached := map[string]bool{}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { play(t, file, reached) })
-	}
+	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string { return newStage(t, reached).do })
 	for _, name := range reconcile.RuleNames() {
 		if !reached[name] {
 			t.Errorf("no scenario reaches the rule %q", name)
-		}
-	}
-}
-
-func play(t *testing.T, file string, reached map[string]bool) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := newStage(t, reached)
-	var out strings.Builder
-	for i, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-		commands, want, _ := strings.Cut(block, "\n----")
-		st.trace.Reset()
-		for _, line := range strings.Split(commands, "\n") {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				st.do(line)
-			}
-		}
-		got := strings.Trim(st.trace.String(), "\n")
-		if !*update && got != strings.Trim(want, "\n") {
-			t.Errorf("%s, block %d:\n%s\n---- got\n%s\n---- want\n%s", file, i+1, commands, got, strings.TrimSpace(want))
-		}
-		if i > 0 {
-			out.WriteString("\n")
-		}
-		out.WriteString(strings.TrimSpace(commands) + "\n----\n")
-		if got != "" {
-			out.WriteString(got + "\n")
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -125,18 +81,11 @@ func (o options) bool(key string) *bool {
 	return structs.Ptr(v == "true")
 }
 
-func (st *stage) do(line string) {
-	words := strings.Fields(line)
-	opts := options{}
-	var args []string
-	for _, w := range words[1:] {
-		if k, v, ok := strings.Cut(w, "="); ok {
-			opts[k] = v
-		} else {
-			args = append(args, w)
-		}
-	}
-	switch words[0] {
+// do does one command and gives what it said.
+func (st *stage) do(c scenariotest.Command) []string {
+	st.trace.Reset()
+	opts, args := options(c.Args), c.Words
+	switch c.Name {
 	case "node":
 		st.node(args[0], opts)
 	case "purge-node":
@@ -154,11 +103,7 @@ func (st *stage) do(line string) {
 	case "deployment":
 		st.deployment(args[0], opts)
 	case "tick":
-		d, err := time.ParseDuration(args[0])
-		if err != nil {
-			st.t.Fatal(err)
-		}
-		st.c.Now = st.c.Now.Add(d)
+		st.c.Now = st.c.Now.Add(scenariotest.Duration(st.t, args[0]))
 	case "eval":
 		st.eval(args[0], opts)
 	case "due":
@@ -166,8 +111,12 @@ func (st *stage) do(line string) {
 	case "allocs":
 		st.allocs()
 	default:
-		st.t.Fatalf("unknown command %q", line)
+		st.t.Fatalf("unknown command %q", c.Line)
 	}
+	if st.trace.Len() == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(st.trace.String(), "\n"), "\n")
 }
 
 func (st *stage) node(id string, opts options) {
