@@ -22,9 +22,26 @@ const (
 	none, added, deleted, edited = structs.DiffTypeNone, structs.DiffTypeAdded, structs.DiffTypeDeleted, structs.DiffTypeEdited
 )
 
-func TestDiffsAreWrittenAsThePublicToolsDo(t *testing.T) {
-	memory := &structs.ObjectDiff{Type: edited, Name: "Resources", Fields: []*structs.FieldDiff{
-		field(none, "CPU", "500", "500"), field(none, "DiskMB", "0", "0"), field(edited, "MemoryMB", "256", "512")}}
+// diffCase is a difference and how it is written.
+type diffCase struct {
+	name    string
+	diff    *structs.JobDiff
+	verbose bool
+	want    string
+}
+
+func wantDiffs(t *testing.T, cases []diffCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := "\n" + formatDiff(c.diff, c.verbose); got != c.want {
+				t.Errorf("wrote%s\nwant%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAddedAndDeletedPartsAreWrittenAsThePublicToolsDo(t *testing.T) {
 	service := &structs.ObjectDiff{Type: added, Name: "Service", Fields: []*structs.FieldDiff{field(added, "Name", "", "website"),
 		field(added, "PortLabel", "", "web")}, Objects: []*structs.ObjectDiff{{Type: added, Name: "Check", Fields: []*structs.FieldDiff{
 		field(none, "Command", "", ""), field(added, "Interval", "", "10000000000")}}}}
@@ -33,12 +50,7 @@ func TestDiffsAreWrittenAsThePublicToolsDo(t *testing.T) {
 			Fields: []*structs.FieldDiff{field(added, "Count", "", "1", "forces create")},
 			Tasks: []*structs.TaskDiff{{Type: added, Name: "redis", Annotations: []string{"forces create"},
 				Fields: []*structs.FieldDiff{field(added, "Driver", "", "docker")}}}}}}
-	for _, c := range []struct {
-		name    string
-		diff    *structs.JobDiff
-		verbose bool
-		want    string
-	}{
+	wantDiffs(t, []diffCase{
 		{"new job", fresh, false, `
 + Job: "example"
 + Task Group: "cache" (1 create)
@@ -51,26 +63,6 @@ func TestDiffsAreWrittenAsThePublicToolsDo(t *testing.T) {
   + Count: "1" (forces create)
   + Task: "redis" (forces create)
     + Driver: "docker"
-`},
-		{"count", &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{{Type: edited, Name: "cache",
-			Updates: map[string]uint64{"in-place update": 1, "create": 7},
-			Fields:  []*structs.FieldDiff{field(edited, "Count", "1", "8", "forces create")},
-			Tasks:   []*structs.TaskDiff{{Type: none, Name: "redis"}}}}}, false, `
-+/- Job: "example"
-+/- Task Group: "cache" (7 create, 1 in-place update)
-  +/- Count: "1" => "8" (forces create)
-      Task: "redis"
-`},
-		{"memory", &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{{Type: edited, Name: "cache",
-			Tasks: []*structs.TaskDiff{{Type: edited, Name: "redis", Objects: []*structs.ObjectDiff{memory}}}}}}, false, `
-+/- Job: "example"
-+/- Task Group: "cache"
-  +/- Task: "redis"
-    +/- Resources {
-          CPU:      "500"
-          DiskMB:   "0"
-      +/- MemoryMB: "256" => "512"
-        }
 `},
 		{"one more task", &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{{Type: edited, Name: "cache",
 			Tasks: []*structs.TaskDiff{{Type: added, Name: "my-website", Annotations: []string{"forces create/destroy update"},
@@ -90,6 +82,45 @@ func TestDiffsAreWrittenAsThePublicToolsDo(t *testing.T) {
         }
       }
     Task: "redis"
+`},
+		{"deleted", &structs.JobDiff{Type: edited, ID: "a", TaskGroups: []*structs.TaskGroupDiff{{Type: deleted, Name: "g",
+			Updates: map[string]uint64{"destroy": 2}, Tasks: []*structs.TaskDiff{{Type: deleted, Name: "t", Annotations: []string{"forces destroy"}}}}}}, false, `
++/- Job: "a"
+- Task Group: "g" (2 destroy)
+  - Task: "t" (forces destroy)
+`},
+		{"nothing", &structs.JobDiff{Type: none, ID: "a", TaskGroups: []*structs.TaskGroupDiff{{Type: none, Name: "g",
+			Updates: map[string]uint64{"ignore": 2}, Tasks: []*structs.TaskDiff{{Type: none, Name: "t"}}}}}, false, `
+Job: "a"
+Task Group: "g" (2 ignore)
+  Task: "t"
+`},
+	})
+}
+
+func TestEditedPartsAreWrittenAsThePublicToolsDo(t *testing.T) {
+	memory := &structs.ObjectDiff{Type: edited, Name: "Resources", Fields: []*structs.FieldDiff{
+		field(none, "CPU", "500", "500"), field(none, "DiskMB", "0", "0"), field(edited, "MemoryMB", "256", "512")}}
+	wantDiffs(t, []diffCase{
+		{"count", &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{{Type: edited, Name: "cache",
+			Updates: map[string]uint64{"in-place update": 1, "create": 7},
+			Fields:  []*structs.FieldDiff{field(edited, "Count", "1", "8", "forces create")},
+			Tasks:   []*structs.TaskDiff{{Type: none, Name: "redis"}}}}}, false, `
++/- Job: "example"
++/- Task Group: "cache" (7 create, 1 in-place update)
+  +/- Count: "1" => "8" (forces create)
+      Task: "redis"
+`},
+		{"memory", &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{{Type: edited, Name: "cache",
+			Tasks: []*structs.TaskDiff{{Type: edited, Name: "redis", Objects: []*structs.ObjectDiff{memory}}}}}}, false, `
++/- Job: "example"
++/- Task Group: "cache"
+  +/- Task: "redis"
+    +/- Resources {
+          CPU:      "500"
+          DiskMB:   "0"
+      +/- MemoryMB: "256" => "512"
+        }
 `},
 		{"constraint", &structs.JobDiff{Type: edited, ID: "dummyapp", Objects: []*structs.ObjectDiff{{Type: added, Name: "Constraint",
 			Fields: []*structs.FieldDiff{field(added, "Operand", "", "distinct_hosts")}}}, TaskGroups: []*structs.TaskGroupDiff{
@@ -127,25 +158,7 @@ func TestDiffsAreWrittenAsThePublicToolsDo(t *testing.T) {
       }
       Task: "foo"
 `},
-		{"deleted", &structs.JobDiff{Type: edited, ID: "a", TaskGroups: []*structs.TaskGroupDiff{{Type: deleted, Name: "g",
-			Updates: map[string]uint64{"destroy": 2}, Tasks: []*structs.TaskDiff{{Type: deleted, Name: "t", Annotations: []string{"forces destroy"}}}}}}, false, `
-+/- Job: "a"
-- Task Group: "g" (2 destroy)
-  - Task: "t" (forces destroy)
-`},
-		{"nothing", &structs.JobDiff{Type: none, ID: "a", TaskGroups: []*structs.TaskGroupDiff{{Type: none, Name: "g",
-			Updates: map[string]uint64{"ignore": 2}, Tasks: []*structs.TaskDiff{{Type: none, Name: "t"}}}}}, false, `
-Job: "a"
-Task Group: "g" (2 ignore)
-  Task: "t"
-`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := "\n" + formatDiff(c.diff, c.verbose); got != c.want {
-				t.Errorf("wrote%s\nwant%s", got, c.want)
-			}
-		})
-	}
+	})
 }
 
 // planServer answers every plan with p and keeps what was asked.

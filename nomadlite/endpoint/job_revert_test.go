@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nomadlite/nomadlite/structs"
@@ -108,4 +109,41 @@ func TestVersionsWithDifferences(t *testing.T) {
 	s.get("/v1/job/web/versions?diffs=true&diff_version=1&diff_tag=good").says(400, "exclude each other")
 	s.get("/v1/job/web/versions?diffs=perhaps").says(400, "diffs")
 	s.get("/v1/job/nope/versions?diffs=true").says(404, "not found")
+}
+
+func TestOfficialClientPlansComparesAndReverts(t *testing.T) {
+	s := newServer(t)
+	jobs := officialClient(t, s).Jobs()
+	j := officialJob()
+	planned, wrote, err := jobs.Plan(j, true, nil)
+	if err != nil || planned.JobModifyIndex != 0 || planned.Diff.Type != "Added" || wrote.RequestTime == 0 {
+		t.Fatalf("plan of a new job: %+v, %v", planned, err)
+	}
+	if _, _, err := jobs.Register(j, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.Meta = map[string]string{"foo": "new"}
+	planned, wrote, err = jobs.Plan(j, true, nil)
+	if err != nil || planned.JobModifyIndex == 0 || planned.Annotations == nil || len(planned.CreatedEvals) != 1 || wrote.LastIndex == 0 ||
+		len(planned.FailedTGAllocs) != 1 || planned.Diff.Fields[0].Name != "Meta[foo]" {
+		t.Fatalf("plan of a change: %+v, %v", planned, err)
+	}
+	if planned, _, err = jobs.Plan(j, false, nil); err != nil || planned.Diff != nil {
+		t.Fatalf("plan without a difference: %+v, %v", planned, err)
+	}
+	if _, _, err := jobs.Register(j, nil); err != nil {
+		t.Fatal(err)
+	}
+	versions, diffs, _, err := jobs.Versions("job1", true, nil)
+	if err != nil || len(versions) != 2 || len(diffs) != 1 || diffs[0].Fields[0].New != "new" {
+		t.Fatalf("versions %+v, %+v, %v", versions, diffs, err)
+	}
+	_, _, err = jobs.Revert("job1", 0, structs.Ptr(uint64(10)), nil, "", "")
+	if err == nil || !strings.Contains(err.Error(), "enforcing version") {
+		t.Fatalf("reverted with a wrong version: %v", err)
+	}
+	reverted, _, err := jobs.Revert("job1", 0, structs.Ptr(uint64(1)), nil, "", "")
+	if err != nil || reverted.EvalID == "" || reverted.EvalCreateIndex == 0 || reverted.JobModifyIndex == 0 {
+		t.Fatalf("reverted: %+v, %v", reverted, err)
+	}
 }
