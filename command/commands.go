@@ -41,6 +41,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(allocSignal())
 	add(allocFS(), "fs")
 	add(nodeStatus(), "node-status")
+	add(nodeDrain(), "node-drain")
 	add(nodeEligibility())
 	add(evalStatus(), "eval-status")
 	add(evalList())
