@@ -32,7 +32,10 @@ func (s store) SaveServices(owner string, list []*structs.ServiceRegistration) {
 }
 
 func (c *Client) newServices() *service.Registry {
-	return service.New(service.Config{Servers: serviceServers{c}, Store: store{c.db}, Logger: c.log.Named("services")})
+	return service.New(service.Config{
+		Servers: serviceServers{c}, Store: store{c.db}, Logger: c.log.Named("services"),
+		Reachable: func() bool { return c.Healthy() == nil },
+	})
 }
 
 // restoreServices takes over what an earlier agent offered for allocations that go on. It runs after restore.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -38,7 +39,10 @@ type Store interface {
 type Config struct {
 	Servers Servers
 	Store   Store
-	Logger  hclog.Logger
+	// Reachable says whether the servers have been heard lately; nil means always. What leaves does not wait for servers
+	// that have not.
+	Reachable func() bool
+	Logger    hclog.Logger
 }
 
 // Registry is what this node offers. Its methods are safe for concurrent use. Registrations that it was given must not
@@ -53,8 +57,9 @@ type Registry struct {
 	sent      map[structs.ServiceKey]*structs.ServiceRegistration // what the servers have, unless whole
 	whole     bool                                                // the next message has to say everything
 	session   uint64
-	version   uint64 // of what is offered
-	confirmed uint64 // the version which the servers have
+	version   uint64    // of what is offered
+	confirmed uint64    // the version which the servers have
+	since     time.Time // of the oldest change which they do not have
 	changed   chan struct{}
 }
 
@@ -62,6 +67,9 @@ type Registry struct {
 func New(cfg Config) *Registry {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
+	}
+	if cfg.Reachable == nil {
+		cfg.Reachable = func() bool { return true }
 	}
 	return &Registry{
 		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), owners: map[string][]*structs.ServiceRegistration{},
@@ -97,6 +105,9 @@ func (r *Registry) Set(owner string, list []*structs.ServiceRegistration) {
 		r.owners[owner] = list
 	}
 	r.cfg.Store.SaveServices(owner, list)
+	if r.version == r.confirmed {
+		r.since = time.Now()
+	}
 	r.version++
 	r.nudge()
 }
@@ -107,13 +118,18 @@ func same(a, b *structs.ServiceRegistration) bool {
 }
 
 // Leave ends what an owner offers, and waits until the servers have taken it away. It fails when they have not done so
-// within a short time; they will be told as soon as that is possible.
+// within a short time, counted from the first change that they do not have, so that the many services of a stop do not
+// each wait for it; they will be told as soon as that is possible.
 func (r *Registry) Leave(ctx context.Context, owner string) error {
 	r.Set(owner, nil)
 	r.mu.Lock()
-	version := r.version
+	version, since := r.version, r.since
 	r.mu.Unlock()
-	limit := time.NewTimer(leaveLimit)
+	left := leaveLimit
+	if !since.IsZero() {
+		left -= time.Since(since)
+	}
+	limit := time.NewTimer(left)
 	defer limit.Stop()
 	for {
 		r.mu.Lock()
@@ -122,12 +138,15 @@ func (r *Registry) Leave(ctx context.Context, owner string) error {
 		if confirmed >= version {
 			return nil
 		}
+		if !r.cfg.Reachable() {
+			return errors.New("deregister services: the servers cannot be reached, they will be told later")
+		}
 		select {
 		case <-changed:
 		case <-r.over: // the agent ends, and nobody tells the servers any more
 			return nil
 		case <-limit.C:
-			return fmt.Errorf("deregister services: servers have not confirmed within %s", leaveLimit)
+			return fmt.Errorf("deregister services: the servers have not confirmed within %s, they will be told later", leaveLimit)
 		case <-ctx.Done():
 			return fmt.Errorf("deregister services: %w", context.Cause(ctx))
 		}
@@ -242,6 +261,9 @@ func (r *Registry) confirm(m message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent, r.confirmed = m.offered, m.version
+	if r.version != r.confirmed { // what came meanwhile goes with the next message
+		r.since = time.Now()
+	}
 	if m.session == r.session {
 		r.whole = false
 	}

@@ -178,11 +178,25 @@ func TestLeaveDoesNotWaitForEver(t *testing.T) {
 		if err := r.Leave(t.Context(), "a"); err == nil || time.Since(begin) != leaveLimit {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
+		// The next one finds that the wait is over.
+		if err := r.Leave(t.Context(), "b"); err == nil || time.Since(begin) != leaveLimit {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
 		f.set(nil, nil)
 		r.Connected() // ends the pause
 		synctest.Wait()
 		if f.ids() != "" || time.Since(begin) != leaveLimit {
 			t.Errorf("servers have %q after %s", f.ids(), time.Since(begin))
+		}
+	})
+}
+
+func TestLeaveDoesNotWaitForServersThatAreNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Config{Servers: &fakeServers{}, Store: fakeStore{}, Reachable: func() bool { return false }})
+		begin := time.Now()
+		if err := r.Leave(t.Context(), "a"); err == nil || time.Since(begin) != 0 {
+			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 	})
 }
