@@ -1,7 +1,6 @@
 package nomadlite
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -149,13 +148,12 @@ func joinAddr(addr string) (string, error) {
 	if strings.Contains(addr, "provider=") {
 		return "", fmt.Errorf("retry_join: discovery by provider is not supported: %q", addr)
 	}
+	if !strings.Contains(addr, ":") || strings.HasSuffix(addr, "]") {
+		addr += ":" + DefaultRPCPort
+	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		var ae *net.AddrError
-		if !errors.As(err, &ae) || !strings.Contains(ae.Err, "missing port") {
-			return "", fmt.Errorf("retry_join: %q is not an address: %w", addr, err)
-		}
-		host, port = strings.Trim(addr, "[]"), DefaultRPCPort
+		return "", fmt.Errorf("retry_join: %q is not an address: %w", addr, err)
 	}
 	if port == defaultGossipPort {
 		port = DefaultRPCPort
@@ -163,11 +161,12 @@ func joinAddr(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// advertised completes the address under which others reach this server.
-func advertised(configured string, listener net.Addr) string {
-	_, port, err := net.SplitHostPort(listener.String())
+// Advertised completes the host[:port] under which others reach a listener on listen (host:port): by default the first
+// private address of this host stands for a wildcard.
+func Advertised(configured, listen string) string {
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		port = DefaultRPCPort
+		return listen
 	}
 	if configured != "" {
 		if _, _, err := net.SplitHostPort(configured); err == nil {
@@ -175,9 +174,8 @@ func advertised(configured string, listener net.Addr) string {
 		}
 		return net.JoinHostPort(strings.Trim(configured, "[]"), port)
 	}
-	tcp, ok := listener.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsUnspecified() {
-		return listener.String()
+	if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {
+		return listen
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err == nil {

@@ -136,7 +136,7 @@ func (s *Server) Backend() *endpoint.Backend { return s.backend }
 func (s *Server) Store() *state.Store { return s.store }
 
 // Addr is the host:port under which others reach this server's port 4647.
-func (s *Server) Addr() string { return advertised(s.cfg.RPCAdvertise, s.listener.Addr()) }
+func (s *Server) Addr() string { return Advertised(s.cfg.RPCAdvertise, s.listener.Addr().String()) }
 
 // Leader is the leader's host:port of 4647, empty when there is none.
 func (s *Server) Leader() string { return s.lead.LeaderAddr() }

@@ -163,33 +163,6 @@ func (r *resolver) listen(address *string, port *int, standard int) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(standard))
 }
 
-// advertise completes the address that others are told.
-func advertise(configured *string, listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return listen
-	}
-	if configured != nil && *configured != "" {
-		if _, _, err := net.SplitHostPort(*configured); err == nil {
-			return *configured
-		}
-		return net.JoinHostPort(strings.Trim(*configured, "[]"), port)
-	}
-	ip := net.ParseIP(host)
-	if ip == nil || !ip.IsUnspecified() {
-		return listen
-	}
-	addrs, err := net.InterfaceAddrs()
-	if err == nil {
-		for _, a := range addrs {
-			if n, ok := a.(*net.IPNet); ok && n.IP.IsPrivate() && n.IP.To4() != nil {
-				return net.JoinHostPort(n.IP.String(), port)
-			}
-		}
-	}
-	return net.JoinHostPort("127.0.0.1", port)
-}
-
 func (r *resolver) http(s *Settings) {
 	var address, told *string
 	var port *int
@@ -203,7 +176,7 @@ func (r *resolver) http(s *Settings) {
 		told = r.c.Advertise.HTTP
 	}
 	s.HTTPAddr = r.listen(address, port, 4646)
-	s.HTTPAdvertise = advertise(told, s.HTTPAddr)
+	s.HTTPAdvertise = nomadlite.Advertised(structs.Val(told), s.HTTPAddr)
 	s.MaxHTTPConns = 100
 	if r.c.Limits != nil && r.c.Limits.HTTPMaxConnsPerClient != nil {
 		s.MaxHTTPConns = *r.c.Limits.HTTPMaxConnsPerClient

@@ -29,7 +29,7 @@ func (r *resolver) server(s *Settings) *nomadlite.Config {
 	listen := r.listen(address, port, 4647)
 	out := &nomadlite.Config{
 		Name: r.name(), Region: r.region(), Datacenter: r.datacenter(), DataDir: s.DataDir, DevMode: r.dev,
-		RPCAddr: listen, RPCAdvertise: advertise(told, listen), HTTPAdvertise: s.HTTPAdvertise,
+		RPCAddr: listen, RPCAdvertise: nomadlite.Advertised(structs.Val(told), listen), HTTPAdvertise: s.HTTPAdvertise,
 		BootstrapExpect: structs.Val(in.BootstrapExpect), EncryptKey: structs.Val(in.Encrypt),
 		NumSchedulers: in.NumSchedulers, EnabledSchedulers: in.EnabledSchedulers,
 		MinHeartbeatTTL:        r.duration("server.min_heartbeat_ttl", in.MinHeartbeatTTL),

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -41,8 +40,6 @@ type Cluster interface {
 
 // Heartbeats is the leader's duty about nodes.
 type Heartbeats interface {
-	// Beat renews a node's TTL and says when the next heartbeat is due.
-	Beat(nodeID string, fresh bool) (ttl time.Duration, err error)
 	// Forget drops a node's timer (deregistered).
 	Forget(nodeID string)
 }
@@ -51,7 +48,6 @@ type Heartbeats interface {
 type Keyring interface {
 	// JWKS is the public keys as a JSON Web Key Set.
 	JWKS() ([]byte, error)
-	Keys() []*structs.RootKeyMeta
 	Rotate(ctx context.Context, full bool) (*structs.RootKeyMeta, error)
 	Remove(ctx context.Context, keyID string) error
 }
@@ -59,11 +55,6 @@ type Keyring interface {
 // Broker is the evaluation broker as the internal routes for other servers' workers need it, and its figures.
 type Broker interface {
 	Stats() map[string]any
-}
-
-// Assignments parks a node's long poll and answers it when something changed; see the node protocol in structs.
-type Assignments interface {
-	ServeHTTP(w http.ResponseWriter, r *http.Request)
 }
 
 // Backend is what a server gives its handlers.

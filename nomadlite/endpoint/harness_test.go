@@ -63,13 +63,11 @@ func (f *fakeCluster) ForceGC(context.Context) error       { f.collected++; retu
 
 type fakeHeartbeats struct{ forgotten []string }
 
-func (f *fakeHeartbeats) Beat(string, bool) (time.Duration, error) { return time.Second, nil }
-func (f *fakeHeartbeats) Forget(id string)                         { f.forgotten = append(f.forgotten, id) }
+func (f *fakeHeartbeats) Forget(id string) { f.forgotten = append(f.forgotten, id) }
 
 type fakeKeyring struct{ raft *fakeRaft }
 
-func (f *fakeKeyring) JWKS() ([]byte, error)        { return []byte(`{"keys":[{"kid":"k"}]}`), nil }
-func (f *fakeKeyring) Keys() []*structs.RootKeyMeta { return nil }
+func (f *fakeKeyring) JWKS() ([]byte, error) { return []byte(`{"keys":[{"kid":"k"}]}`), nil }
 func (f *fakeKeyring) Rotate(ctx context.Context, _ bool) (*structs.RootKeyMeta, error) {
 	key := &structs.RootKey{RootKeyMeta: structs.RootKeyMeta{KeyID: uuid.New(), Algorithm: "aes256-gcm", State: "active"}}
 	_, index, err := f.raft.Apply(ctx, fsm.KindKeyringUpsert, &fsm.KeyringUpsert{Key: key, Now: 1})

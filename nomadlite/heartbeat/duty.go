@@ -67,14 +67,14 @@ func New(cfg Config) *Duty {
 // Beat renews a node's time and says when the next heartbeat is due. fresh says that the node has reported what its
 // allocations do since it connected; only then is it given new ones. It fails with structs.ErrNoLeader on a follower
 // and structs.ErrNodeNotFound for a node that must register first.
-func (d *Duty) Beat(nodeID string, fresh bool) (time.Duration, error) {
+func (d *Duty) Beat(ctx context.Context, nodeID string, fresh bool) (time.Duration, error) {
 	node := d.cfg.Store.Node(nil, nodeID)
 	if node == nil {
 		return 0, structs.ErrNodeNotFound
 	}
 	if d.leased(nodeID) {
 		// What this answer confirms is that nobody gives the node's leased allocations away: only a leader can.
-		ctx, cancel := context.WithTimeout(context.Background(), d.cfg.MinTTL)
+		ctx, cancel := context.WithTimeout(ctx, d.cfg.MinTTL)
 		defer cancel()
 		if err := d.cfg.Raft.VerifyLeader(ctx); err != nil {
 			return 0, structs.ErrNoLeader

@@ -83,7 +83,7 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) beat(node string, fresh bool) time.Duration {
 	r.Helper()
-	ttl, err := r.duty.Beat(node, fresh)
+	ttl, err := r.duty.Beat(r.Context(), node, fresh)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestAChangeOfLeaderExpiresNoNode(t *testing.T) {
 	withRig(t, nil, func(r *rig) {
 		r.pass(r.beat("n1", true) + 5*time.Second)
 		r.end()
-		if _, err := r.duty.Beat("n1", true); !errors.Is(err, structs.ErrNoLeader) {
+		if _, err := r.duty.Beat(r.Context(), "n1", true); !errors.Is(err, structs.ErrNoLeader) {
 			t.Errorf("a follower takes heartbeats: %v", err)
 		}
 		r.pass(time.Hour)
@@ -209,7 +209,7 @@ func TestAChangeOfLeaderExpiresNoNode(t *testing.T) {
 
 func TestUnknownNodeMustRegister(t *testing.T) {
 	withRig(t, nil, func(r *rig) {
-		if _, err := r.duty.Beat("nobody", true); !errors.Is(err, structs.ErrNodeNotFound) {
+		if _, err := r.duty.Beat(r.Context(), "nobody", true); !errors.Is(err, structs.ErrNodeNotFound) {
 			t.Error(err)
 		}
 		r.beat("n1", true)

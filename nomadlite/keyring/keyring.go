@@ -297,16 +297,6 @@ func (k *Keyring) wrapper() (*kek, error) {
 	return made, nil
 }
 
-// Keys are the keys without their material.
-func (k *Keyring) Keys() []*structs.RootKeyMeta {
-	var out []*structs.RootKeyMeta
-	for _, row := range k.cfg.Store.RootKeys(nil) {
-		meta := row.RootKeyMeta
-		out = append(out, &meta)
-	}
-	return out
-}
-
 // Rotate makes a new active key. The old one stays, so that what it signed can be verified; full is accepted for the
 // interface's sake: there is nothing sealed with the root key that would have to be sealed again.
 func (k *Keyring) Rotate(ctx context.Context, full bool) (*structs.RootKeyMeta, error) {

@@ -74,8 +74,8 @@ func TestSignAndPublish(t *testing.T) {
 	if err := k.Lead(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Lead(ctx); err != nil || len(k.Keys()) != 1 {
-		t.Errorf("a second leader makes another key: %v, %d keys", err, len(k.Keys()))
+	if err := k.Lead(ctx); err != nil || len(k.cfg.Store.RootKeys(nil)) != 1 {
+		t.Errorf("a second leader makes another key: %v, %d keys", err, len(k.cfg.Store.RootKeys(nil)))
 	}
 	token, kid, err := k.SignClaims(map[string]string{"sub": "alloc"})
 	if err != nil {
@@ -113,7 +113,7 @@ func TestSignAndPublish(t *testing.T) {
 	if err := again.Remove(ctx, kid2); err == nil {
 		t.Error("the active key was removed")
 	}
-	if err := again.Remove(ctx, kid); err != nil || len(again.Keys()) != 1 {
+	if err := again.Remove(ctx, kid); err != nil || len(again.cfg.Store.RootKeys(nil)) != 1 {
 		t.Errorf("remove: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ type Applier interface {
 // Heartbeats is the leader's duty about nodes. It writes the status of a node that comes (back) to life.
 type Heartbeats interface {
 	// Beat renews a node's TTL and says when the next heartbeat is due; fresh lets the node become ready.
-	Beat(nodeID string, fresh bool) (ttl time.Duration, err error)
+	Beat(ctx context.Context, nodeID string, fresh bool) (ttl time.Duration, err error)
 }
 
 // NodeConfig is what the node protocol works with.
@@ -191,7 +191,7 @@ func (p *NodeProtocol) register(w http.ResponseWriter, r *route.Request) error {
 			return fmt.Errorf("register node: %w", err)
 		}
 	}
-	return p.beat(w, node.ID, false)
+	return p.beat(r.Context(), w, node.ID, false)
 }
 
 // systemEvals makes the evaluations of system jobs for a ready node that is not what it was: they may fit it now, or no
@@ -255,12 +255,12 @@ func (p *NodeProtocol) heartbeat(w http.ResponseWriter, r *route.Request) error 
 	if node == nil {
 		return writeCBOR(w, &structs.NodeHeartbeatResponse{Servers: p.cfg.Servers()})
 	}
-	return p.beat(w, req.NodeID, req.FreshReport && req.Status != structs.NodeStatusInit)
+	return p.beat(r.Context(), w, req.NodeID, req.FreshReport && req.Status != structs.NodeStatusInit)
 }
 
 // beat renews the node's time and answers with what the node needs to go on.
-func (p *NodeProtocol) beat(w http.ResponseWriter, nodeID string, fresh bool) error {
-	ttl, err := p.cfg.Heartbeats.Beat(nodeID, fresh)
+func (p *NodeProtocol) beat(ctx context.Context, w http.ResponseWriter, nodeID string, fresh bool) error {
+	ttl, err := p.cfg.Heartbeats.Beat(ctx, nodeID, fresh)
 	if errors.Is(err, structs.ErrNodeNotFound) {
 		return writeCBOR(w, &structs.NodeHeartbeatResponse{Servers: p.cfg.Servers()})
 	}
