@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 
@@ -71,6 +72,8 @@ func (f *jobspecFlags) parse(c *call, path string) (*structs.Job, *structs.JobSu
 	if jobspec.IsJSON(body) {
 		submission.Format = "json"
 	}
+	// Without the environment the source would become another job.
+	maps.Copy(submission.VariableFlags, result.Environment)
 	for _, v := range f.vars {
 		key, value, _ := strings.Cut(v, "=")
 		submission.VariableFlags[key] = value

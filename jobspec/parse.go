@@ -39,6 +39,8 @@ type Result struct {
 	Warnings hcl.Diagnostics
 	// Files are the sources by name, to show lines in messages.
 	Files map[string]*hcl.File
+	// Environment are the values of variables that come from the environment, as they stand there.
+	Environment map[string]string
 }
 
 // Parse reads a jobspec. The error, when there is one, is *Error and lists all faults with their positions.
@@ -54,7 +56,7 @@ func Parse(cfg Config) (*Result, error) {
 	if p.diags.HasErrors() {
 		return nil, &Error{Diags: p.diags, Files: p.files}
 	}
-	return &Result{Job: p.job, Warnings: p.diags, Files: p.files}, nil
+	return &Result{Job: p.job, Warnings: p.diags, Files: p.files, Environment: p.environment()}, nil
 }
 
 // ParseFile reads the jobspec at path, "-" being standard input.

@@ -28,6 +28,8 @@ type variable struct {
 	value       cty.Value
 	set         bool
 	setRange    *hcl.Range
+	env         string    // what the environment gave
+	envValue    cty.Value // and what became of it; cty.NilVal when it gave nothing
 }
 
 type validation struct {
@@ -185,7 +187,19 @@ func (p *parser) fromEnvironment() {
 			continue // the environment may carry values for other jobs
 		}
 		p.setText(v, text, "<value for var."+name+" from environment>")
+		v.env, v.envValue = text, v.value
 	}
+}
+
+// environment gives the values which the environment had the last word on.
+func (p *parser) environment() map[string]string {
+	out := map[string]string{}
+	for _, v := range p.vars {
+		if v.envValue != cty.NilVal && v.value.RawEquals(v.envValue) {
+			out[v.name] = v.env
+		}
+	}
+	return out
 }
 
 func (p *parser) fromArguments() {

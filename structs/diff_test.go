@@ -1,8 +1,11 @@
 package structs
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -359,5 +362,52 @@ func BenchmarkDiffOfTwoHundredGroups(b *testing.B) {
 	}
 	for b.Loop() {
 		diffOf(b, old, changed, true)
+	}
+}
+
+// Jobs as servers keep them differ from nothing by what they hold, from themselves not at all, and from each other as
+// often as SpecEqual says.
+func TestDiffOfRecordedJobs(t *testing.T) {
+	paths, err := filepath.Glob("testdata/server/*.registered.json")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d jobs, %v", len(paths), err)
+	}
+	read := func(path string, numbers bool) *Job {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := json.NewDecoder(bytes.NewReader(text))
+		if numbers {
+			d.UseNumber()
+		}
+		job := &Job{}
+		if err := d.Decode(job); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		job.ID = Ptr("same") // jobs of different ids are not compared
+		job.Canonicalize()
+		return job
+	}
+	var jobs []*Job
+	for _, path := range paths {
+		job := read(path, false)
+		jobs = append(jobs, job)
+		if lines := told(diffOf(t, job, job.Copy(), false)); len(lines) > 0 {
+			t.Errorf("%s differs from itself: %s", path, lines)
+		}
+		if lines := told(diffOf(t, job, read(path, true), false)); len(lines) > 0 {
+			t.Errorf("%s differs from itself with exact numbers: %s", path, lines)
+		}
+		if d := diffOf(t, nil, job, true); d.Type != DiffTypeAdded || len(told(d)) < 5 {
+			t.Errorf("%s differs from nothing by %s", path, told(d))
+		}
+	}
+	for i, a := range jobs {
+		for j, b := range jobs {
+			if same := diffOf(t, a, b, false).Type == DiffTypeNone; same != a.SpecEqual(b) {
+				t.Errorf("%s and %s: no difference is %t, the same specification is %t", paths[i], paths[j], same, !same)
+			}
+		}
 	}
 }
