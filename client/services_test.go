@@ -157,3 +157,32 @@ func TestAServiceThatCannotBeOfferedFailsItsGroup(t *testing.T) {
 	}
 	a.servers.untilOffered("")
 }
+
+// TestServicesLeaveBeforePoststopTasks: the group's service is gone while a poststop task still runs.
+func TestServicesLeaveBeforePoststopTasks(t *testing.T) {
+	a := newAgent(t).start()
+	dir := t.TempDir()
+	after := shell(`echo x >"` + dir + `/after"; while [ ! -e "` + dir + `/go" ]; do sleep 0.02; done`)
+	after.Name, after.Lifecycle = "after", &structs.TaskLifecycle{Hook: structs.TaskLifecyclePoststop}
+	job := jobOf("j", "batch", shell(`while [ ! -e "`+dir+`/end" ]; do sleep 0.02; done`), after)
+	job.TaskGroups[0].Services = []*structs.Service{{Name: "all", Provider: "nomad"}}
+	job.Canonicalize()
+	a.servers.mu.Lock()
+	a.servers.offering = func(req structs.NodeServicesRequest) {
+		if _, err := os.Stat(filepath.Join(dir, "after")); err == nil {
+			t.Errorf("a poststop task ran before the services had left: %+v", req)
+		}
+	}
+	a.servers.mu.Unlock()
+	a.servers.assign("a1", job, nil)
+	a.servers.untilOffered("all[]")
+	if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waitFile(t, filepath.Join(dir, "after"))
+	a.servers.untilOffered("")
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.servers.untilStatus("a1", "complete")
+}

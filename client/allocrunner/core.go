@@ -267,6 +267,8 @@ func decideEnded(v view) decision {
 	switch {
 	case len(drop) > 0:
 		return decision{Act: kill, Tasks: drop}
+	case len(start) > 0 && v.Record.Prerun && !v.Record.PreKilled:
+		return decision{Act: runPreKill} // all ended by themselves: services leave before poststop tasks run
 	case len(start) > 0:
 		return decision{Act: release, Tasks: start}
 	case alive:
