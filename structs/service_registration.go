@@ -1,6 +1,7 @@
 package structs
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -56,3 +57,21 @@ func (r *ServiceRegistration) OwnID() bool {
 
 // ValidServiceName says whether a service may be called so, once everything in its name is interpolated.
 func ValidServiceName(name string) bool { return isServiceName(name) }
+
+// serviceWarnings tells what the services of a group will not get, though nothing is wrong with them.
+func (tg *TaskGroup) serviceWarnings(add func(format string, args ...any)) {
+	all := slices.Clone(tg.Services)
+	for _, t := range tg.Tasks {
+		all = append(all, t.Services...)
+	}
+	for _, s := range all {
+		switch {
+		case s.Provider == ServiceProviderConsul:
+			add("Group %q: service %q has the provider %q, which needs a node with a Consul agent; provider %q needs none",
+				Val(tg.Name), s.Name, s.Provider, ServiceProviderNomad)
+		case len(s.Checks) > 0:
+			add("Group %q: service %q: checks of provider %q are not run yet, a task that runs counts as healthy",
+				Val(tg.Name), s.Name, s.Provider)
+		}
+	}
+}

@@ -135,6 +135,7 @@ func (j *Job) Warnings() []string {
 			add("Group %q: update: max_parallel (%d) is greater than the group's count (%d)",
 				Val(tg.Name), *u.MaxParallel, *tg.Count)
 		}
+		tg.serviceWarnings(add)
 		for _, t := range tg.Tasks {
 			if t.Resources != nil {
 				for _, n := range t.Resources.Networks {
