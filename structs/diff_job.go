@@ -121,15 +121,16 @@ func (p pair[T]) kind() string {
 // pairs matches the elements of two lists by their names, in the order of the names.
 func pairs[T any](old, new []*T, name func(*T) string) []pair[T] {
 	var out []pair[T]
+	places := map[string]int{}
 	for _, o := range old {
+		places[name(o)] = len(out)
 		out = append(out, pair[T]{key: name(o), old: o})
 	}
 	for _, n := range new {
-		i := slices.IndexFunc(out, func(p pair[T]) bool { return p.new == nil && p.key == name(n) })
-		if i < 0 {
-			out = append(out, pair[T]{key: name(n), new: n})
-		} else {
+		if i, ok := places[name(n)]; ok && out[i].new == nil {
 			out[i].new = n
+		} else {
+			out = append(out, pair[T]{key: name(n), new: n})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b pair[T]) int { return strings.Compare(a.key, b.key) })

@@ -411,3 +411,19 @@ func TestDiffOfRecordedJobs(t *testing.T) {
 		}
 	}
 }
+
+// What a hostile job holds by the ten thousands is compared without a look at each pair.
+func TestDiffOfManyBlocks(t *testing.T) {
+	many := func(from int) *Job {
+		j := diffJob()
+		for i := range 20000 {
+			j.Constraints = append(j.Constraints, &Constraint{LTarget: fmt.Sprintf("${meta.m%d}", from+i), Operand: "is_set"})
+		}
+		return j
+	}
+	begin := time.Now()
+	d := diffOf(t, many(0), many(10000), false)
+	if took := time.Since(begin); len(d.Objects) != 20000 || took > 10*time.Second {
+		t.Errorf("%d differences in %s", len(d.Objects), took)
+	}
+}

@@ -191,23 +191,76 @@ func texts(v reflect.Value) []string {
 // element that changed was deleted and another one added.
 func (d differ) blocks(name string, key []string, old, new reflect.Value) []*ObjectDiff {
 	a, b := elements(old), elements(new)
-	var out []*ObjectDiff
-	for _, x := range a {
-		i := slices.IndexFunc(b, func(y reflect.Value) bool { return specEqual(x, y) })
-		if i < 0 && len(key) > 0 {
-			i = slices.IndexFunc(b, func(y reflect.Value) bool { return sameKey(x, y, key) })
+	partner := make([]int, len(a)) // place in b and 1, 0 for none
+	taken := make([]bool, len(b))
+	match := func(identity func(reflect.Value) string) {
+		places := map[string][]int{}
+		for i, y := range b {
+			if !taken[i] {
+				id := identity(y)
+				places[id] = append(places[id], i)
+			}
 		}
-		if i < 0 {
-			out = append(out, d.object(name, x, reflect.Value{})...)
-			continue
+		for i, x := range a {
+			if partner[i] > 0 {
+				continue
+			}
+			id := identity(x)
+			if list := places[id]; len(list) > 0 {
+				partner[i], taken[list[0]], places[id] = list[0]+1, true, list[1:]
+			}
 		}
-		out = append(out, d.object(name, x, b[i])...)
-		b = slices.Delete(slices.Clone(b), i, i+1)
 	}
-	for _, y := range b {
-		out = append(out, d.object(name, reflect.Value{}, y)...)
+	match(func(v reflect.Value) string {
+		var w strings.Builder
+		content(&w, v)
+		return w.String()
+	})
+	if len(key) > 0 {
+		match(func(v reflect.Value) string { return keyText(v, key) })
+	}
+	var out []*ObjectDiff
+	for i, x := range a {
+		var y reflect.Value
+		if partner[i] > 0 {
+			y = b[partner[i]-1]
+		}
+		out = append(out, d.object(name, x, y)...)
+	}
+	for i, y := range b {
+		if !taken[i] {
+			out = append(out, d.object(name, reflect.Value{}, y)...)
+		}
 	}
 	return out
+}
+
+// content writes all that is in v, the same for values without a difference.
+func content(w *strings.Builder, v reflect.Value) {
+	v = indirect(v)
+	switch {
+	case !v.IsValid():
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			w.WriteByte('{')
+			content(w, v.Field(i))
+		}
+	case v.Kind() == reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			w.WriteString(strconv.Quote(k.String()))
+			w.WriteByte(':')
+			content(w, v.MapIndex(k))
+		}
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+		for i := range v.Len() {
+			w.WriteByte('[')
+			content(w, v.Index(i))
+		}
+	default:
+		w.WriteString(strconv.Quote(diffText(v)))
+	}
 }
 
 // elements gives the structs of a list, or those of a map in the order of its keys.
@@ -230,11 +283,10 @@ func elements(v reflect.Value) []reflect.Value {
 	return slices.DeleteFunc(out, func(e reflect.Value) bool { return !e.IsValid() })
 }
 
-func sameKey(a, b reflect.Value, key []string) bool {
+func keyText(v reflect.Value, key []string) string {
+	var out string
 	for _, name := range key {
-		if diffText(a.FieldByName(name)) != diffText(b.FieldByName(name)) {
-			return false
-		}
+		out += strconv.Quote(diffText(v.FieldByName(name)))
 	}
-	return true
+	return out
 }
