@@ -19,8 +19,8 @@ const (
 	minimumTests  = 150 // the suite exits 0 when it cannot find the binary; a run of fewer tests is no run
 	// parallel is how many of the suite's tests run at once: they mostly wait for an agent in steps of a second.
 	parallel = "4"
-	// libraryAttempts is how often a test that does not start the binary may be tried.
-	libraryAttempts = 3
+	// libraryAttempts is how often a test that does not start the binary may be tried: it cannot tell of the product.
+	libraryAttempts = 10
 )
 
 var update = flag.Bool("update", false,
@@ -186,7 +186,8 @@ func write(t *testing.T, results []result, waiting map[string]string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Compatibility\n\n`make conformance` runs the tests of the official Go client (`%s`, %s)\n"+
 		"against the built binary. This page is written by `make conformance UPDATE=1`, which runs all tests; without it\n"+
-		"those that wait for something are left out. Both fail when a test that passed before does not pass any more.\n\n| area | passed | failed | skipped |\n|---|---|---|---|\n", clientModule, clientVersion)
+		"those that wait for something are left out. Both fail when a test that passed before does not pass any more. The\n"+
+		"established system passes 253 of them.\n\n| area | passed | failed | skipped |\n|---|---|---|---|\n", clientModule, clientVersion)
 	areas := make([]string, 0, len(byArea))
 	for a := range byArea {
 		areas = append(areas, a)
