@@ -109,3 +109,88 @@ func TestThePageAboutPlansIsTrue(t *testing.T) {
 	a.Start()
 	newShell(t, a).walk("../docs/job-plan.md")
 }
+
+// cliCase is a command with its exit code and what it writes somewhere.
+type cliCase struct {
+	args []string
+	code int
+	says string // in what it writes; "" is nothing at all
+}
+
+func (a *agent) wants(stdin string, cases ...cliCase) {
+	a.t.Helper()
+	for _, c := range cases {
+		out, errs, code := a.cli(stdin, c.args...)
+		if text := out + errs; code != c.code || !strings.Contains(text, c.says) || c.says == "" && text != "" {
+			a.t.Errorf("%s: exit %d, want %d and %q\n%s%s", strings.Join(c.args, " "), code, c.code, c.says, out, errs)
+		}
+	}
+}
+
+const versionsSpec = `
+variable "count" {
+  type    = number
+  default = 1
+}
+job "versions" {
+  type = "batch"
+  group "g" {
+    count = var.count
+    task "t" {
+      driver = "raw_exec"
+      config { command = "/bin/true" }
+      resources {
+        cpu    = 20
+        memory = 20
+      }
+    }
+  }
+}
+`
+
+// Plans, versions, tags and reverts by the command line, with what is wrong about them.
+func TestVersionsByTheCommandLine(t *testing.T) {
+	a := newAgent(t, nil)
+	a.Start()
+	spec := filepath.Join(a.Dir, "versions.nomad.hcl")
+	if err := os.WriteFile(spec, []byte(versionsSpec), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asJSON, _, _ := a.cli("", "job", "run", "-output", spec)
+	a.wants(asJSON, cliCase{[]string{"plan", "-json", "-"}, 1, "(1 create)"}, cliCase{[]string{"job", "plan", "-json", spec}, 255, "no JSON object"})
+	a.wants(versionsSpec,
+		cliCase{[]string{"job", "plan", "-verbose", "-"}, 1, `+ Driver: `},
+		cliCase{[]string{"job", "plan", "-json-output", "-"}, 1, `"DesiredTGUpdates"`},
+		cliCase{[]string{"job", "plan", "-t", "{{.JobModifyIndex}}", "-"}, 1, "0\n"},
+		cliCase{[]string{"job", "plan", "-var", "nope=1", "-"}, 255, "Undeclared variable"},
+		cliCase{[]string{"job", "plan", "-namespace", "nope", "-"}, 255, "nonexistent namespace"},
+		cliCase{[]string{"job", "history", "versions"}, 1, `No job with id or prefix "versions" found`},
+		cliCase{[]string{"job", "run", "-"}, 0, "finished with status"},
+		cliCase{[]string{"job", "run", "-var", "count=2", "-"}, 0, "finished with status"},
+		cliCase{[]string{"job", "run", "-var", "count=3", "-"}, 0, "finished with status"},
+	)
+	a.wants("",
+		cliCase{[]string{"job", "history", "-p", "vers"}, 0, `+/- Count: "2" => "3"`},
+		cliCase{[]string{"job", "history", "-diff-version", "0", "-version", "2", "versions"}, 0, `+/- Count: "1" => "3"`},
+		cliCase{[]string{"job", "history", "-version", "9", "versions"}, 1, "has no version 9"},
+		cliCase{[]string{"job", "history", "-diff-version", "9", "versions"}, 1, "version 9 not found"},
+		cliCase{[]string{"job", "history", "-diff-tag", "nope", "versions"}, 1, `tag "nope" not found`},
+		cliCase{[]string{"job", "history", "-diff-tag", "x", "-diff-version", "1", "versions"}, 1, "cannot be used together"},
+		cliCase{[]string{"job", "history", "-json", "-version", "1", "versions"}, 0, `"Version": 1`},
+		cliCase{[]string{"job", "tag", "apply", "versions"}, 1, "-name is required"},
+		cliCase{[]string{"job", "tag", "apply", "-name", "first", "-version", "0", "versions"}, 0, "Job version 0 tagged with name \"first\"\n"},
+		cliCase{[]string{"job", "tag", "apply", "-name", "first", "-version", "1", "versions"}, 1, "already exists on a different version"},
+		cliCase{[]string{"job", "tag", "apply", "-name", "last", "versions"}, 0, "Job version 2 tagged"},
+		cliCase{[]string{"job", "history", "-diff-tag", "first", "versions"}, 0, `+/- Count: "1" => "2"`},
+		cliCase{[]string{"job", "tag", "unset", "-name", "nope", "versions"}, 1, `tag "nope" not found`},
+		cliCase{[]string{"job", "revert", "versions", "nope"}, 1, `no version with the tag "nope"`},
+		cliCase{[]string{"job", "revert", "versions", "last"}, 1, "can't revert to current version"},
+		cliCase{[]string{"job", "revert", "versions", "17"}, 1, "version 17 not found"},
+		cliCase{[]string{"job", "revert", "-detach", "versions", "first"}, 0, "Evaluation ID: "},
+		cliCase{[]string{"job", "revert", "versions", "1"}, 0, "Monitoring evaluation"},
+		cliCase{[]string{"job", "inspect", "-hcl", "-with-vars", "versions"}, 0, "# Variables\ncount = \"2\"\n"},
+		cliCase{[]string{"job", "inspect", "-hcl", "-version", "3", "versions"}, 0, strings.TrimSpace(versionsSpec)},
+		cliCase{[]string{"job", "inspect", "-hcl", "-json", "versions"}, 1, "cannot be used together"},
+		cliCase{[]string{"job", "inspect", "-with-vars", "versions"}, 1, "only be used with -hcl"},
+	)
+}
