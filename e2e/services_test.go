@@ -303,6 +303,9 @@ func TestServicesOnTheCommandLine(t *testing.T) {
 	consul := register(t, a.Client, job("consul", "exec sleep 600", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) {
 		g.Services = []*structs.Service{{Name: "consul", PortLabel: "80"}}
 	}))
+	if !strings.Contains(consul.Warnings, "needs a node with a Consul agent") {
+		t.Errorf("warnings: %q", consul.Warnings)
+	}
 	eval := awaitEval(t, a.Client, consul.EvalID)
 	if m := eval.FailedTGAllocs["g"]; m == nil || m.ConstraintFiltered["${attr.consul.version} semver >= 1.8.0"] != 1 {
 		t.Errorf("the evaluation does not explain why: %+v", m)
