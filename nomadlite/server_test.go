@@ -142,8 +142,8 @@ func TestDevServerLeadsAtOnce(t *testing.T) {
 	}
 	// There is no node: the scheduler blocks it.
 	until(t, s.store, "evaluation", func() bool { return s.store.Eval(nil, "eval-web").Status == structs.EvalStatusComplete })
-	if n := s.evals.Stats()["total_blocked"]; n != 1 {
-		until(t, s.store, "blocked evaluation", func() bool { return s.evals.Stats()["total_blocked"] == 1 })
+	if blocked := s.store.Eval(nil, s.store.Eval(nil, "eval-web").BlockedEval); blocked == nil || !blocked.ShouldBlock() {
+		t.Errorf("what waits for room is %+v", blocked)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
