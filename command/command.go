@@ -52,6 +52,7 @@ type call struct {
 	args   []string
 	client *api.Client
 	ns     string
+	color  bool // differences are written in colours
 }
 
 // exitError ends a command with a code other than 1, or without a message.
@@ -94,8 +95,8 @@ func (f *clientFlags) declare(fs *flag.FlagSet, getenv func(string) string) {
 	fs.StringVar(&f.cfg.TLS.ServerName, "tls-server-name", f.cfg.TLS.ServerName, "`NAME` to verify, NOMAD_TLS_SERVER_NAME.")
 	fs.BoolVar(&f.cfg.TLS.Insecure, "tls-skip-verify", f.cfg.TLS.Insecure, "Do not verify the agent, NOMAD_SKIP_VERIFY.")
 	fs.BoolVar(&f.cfg.TLS.Insecure, "insecure", f.cfg.TLS.Insecure, "Alias of -tls-skip-verify.")
-	fs.BoolVar(&f.noColor, "no-color", false, "Output is never coloured; accepted for scripts.")
-	fs.BoolVar(&f.force, "force-color", false, "Accepted for scripts.")
+	fs.BoolVar(&f.noColor, "no-color", false, "Write without colours, NOMAD_CLI_NO_COLOR.")
+	fs.BoolVar(&f.force, "force-color", false, "Write with colours also where no terminal is, NOMAD_CLI_FORCE_COLOR.")
 }
 
 // Run parses flags and runs the command.
@@ -122,6 +123,7 @@ func (r *runner) Run(args []string) int {
 		}
 		defer c.client.Close()
 		c.ns = common.cfg.Namespace
+		c.color = common.colored(r.streams)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -151,6 +153,18 @@ func sentence(err error) string {
 		return text // begins with a place or a flag
 	}
 	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// colored says whether colours are wanted: flags and the environment decide, -no-color before -force-color, else
+// whether there is a terminal.
+func (f *clientFlags) colored(s streams) bool {
+	switch {
+	case f.noColor || s.getenv("NOMAD_CLI_NO_COLOR") != "":
+		return false
+	case f.force || s.getenv("NOMAD_CLI_FORCE_COLOR") != "":
+		return true
+	}
+	return s.terminal
 }
 
 func (r *runner) flags() (*flag.FlagSet, *clientFlags, func(context.Context, *call) error) {

@@ -13,10 +13,11 @@ import (
 type diffWriter struct {
 	out     strings.Builder
 	verbose bool // show what is in added and deleted jobs, groups and tasks
+	color   bool
 }
 
-func formatDiff(d *structs.JobDiff, verbose bool) string {
-	w := &diffWriter{verbose: verbose}
+func formatDiff(d *structs.JobDiff, verbose, color bool) string {
+	w := &diffWriter{verbose: verbose, color: color}
 	w.job(d)
 	return w.out.String()
 }
@@ -35,7 +36,20 @@ func sign(kind string) string {
 
 func (w *diffWriter) line(indent, width int, kind, format string, args ...any) {
 	s := sign(kind)
-	fmt.Fprintf(&w.out, "%s%s%s%s\n", strings.Repeat(" ", indent), s, strings.Repeat(" ", max(0, width-len(s))), fmt.Sprintf(format, args...))
+	pad := strings.Repeat(" ", max(0, width-len(s)))
+	if w.color {
+		s = paint(kind, s)
+	}
+	fmt.Fprintf(&w.out, "%s%s%s%s\n", strings.Repeat(" ", indent), s, pad, fmt.Sprintf(format, args...))
+}
+
+// paint gives a sign its colour: green, red, or yellow for what was edited.
+func paint(kind, s string) string {
+	code := map[string]string{structs.DiffTypeAdded: "32", structs.DiffTypeDeleted: "31", structs.DiffTypeEdited: "33"}[kind]
+	if code == "" {
+		return s
+	}
+	return "\033[" + code + "m" + s + "\033[0m"
 }
 
 func (w *diffWriter) whole(kind string) bool { return w.verbose || kind == structs.DiffTypeEdited }

@@ -75,7 +75,7 @@ func (f *historyFlags) run(ctx context.Context, c *call) error {
 		}
 		c.printf("%s\n", strings.TrimRight(pairs(rows...), " \n"))
 		if differs {
-			c.printf("%s", formatDiff(diffs[i], false))
+			c.printf("%s", formatDiff(diffs[i], false, c.color))
 		}
 	}
 	return nil

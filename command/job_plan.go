@@ -57,7 +57,7 @@ func (f *jobPlanFlags) run(ctx context.Context, c *call) error {
 		return changed
 	}
 	if plan.Diff != nil {
-		c.printf("%s\n", formatDiff(plan.Diff, f.verbose))
+		c.printf("%s\n", formatDiff(plan.Diff, f.verbose, c.color))
 	}
 	c.printf("Scheduler dry-run:\n%s\n", dryRunText(job, plan, time.Now()))
 	if a := plan.Annotations; a != nil && len(a.PreemptedAllocs) > 0 {

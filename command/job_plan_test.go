@@ -34,7 +34,7 @@ func wantDiffs(t *testing.T, cases []diffCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := "\n" + formatDiff(c.diff, c.verbose); got != c.want {
+			if got := "\n" + formatDiff(c.diff, c.verbose, false); got != c.want {
 				t.Errorf("wrote%s\nwant%s", got, c.want)
 			}
 		})
@@ -298,6 +298,38 @@ func TestWordsAreQuotedForAShell(t *testing.T) {
 	for word, want := range map[string]string{"a=b": "a=b", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'"} {
 		if got := shellQuote(word); got != want {
 			t.Errorf("%q became %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestColoursOfADifference(t *testing.T) {
+	p := &structs.JobPlanResponse{Diff: &structs.JobDiff{Type: edited, ID: "example", TaskGroups: []*structs.TaskGroupDiff{
+		{Type: added, Name: "a"}, {Type: deleted, Name: "b"}, {Type: none, Name: "c"}}}}
+	var asked structs.JobPlanRequest
+	url := planServer(t, 200, p, &asked)
+	coloured := "\033[33m+/- \033[0mJob: \"example\"\n\033[32m+ \033[0mTask Group: \"a\"\n\033[31m- \033[0mTask Group: \"b\"\n  Task Group: \"c\"\n"
+	plain := "+/- Job: \"example\"\n+ Task Group: \"a\"\n- Task Group: \"b\"\n  Task Group: \"c\"\n"
+	for _, c := range []struct {
+		args     []string
+		env      string
+		terminal bool
+		want     string
+	}{
+		{nil, "", false, plain}, {nil, "", true, coloured}, {[]string{"-no-color"}, "", true, plain}, {[]string{"-force-color"}, "", false, coloured},
+		{nil, "NOMAD_CLI_NO_COLOR", true, plain}, {nil, "NOMAD_CLI_FORCE_COLOR", false, coloured},
+		{[]string{"-no-color", "-force-color"}, "", false, plain},
+	} {
+		s, out, errs := testStreams()
+		s.terminal = c.terminal
+		s.getenv = func(name string) string {
+			if name == c.env {
+				return "1"
+			}
+			return ""
+		}
+		run("nomadlite", append(append([]string{"plan", "-address=" + url}, c.args...), planFile(t)), s)
+		if got, _, _ := strings.Cut(out.String(), "\nScheduler"); got != c.want {
+			t.Errorf("%v %s terminal %t: wrote %q %s", c.args, c.env, c.terminal, got, errs)
 		}
 	}
 }
