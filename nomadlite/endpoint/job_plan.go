@@ -67,7 +67,9 @@ func (b *Backend) planJob(w http.ResponseWriter, r *route.Request, q *query) err
 		if out.Diff, err = structs.DiffJobs(old, req.Job, true); err != nil {
 			return err
 		}
-		scheduler.AnnotateDiff(out.Diff, out.Annotations.DesiredTGUpdates, old, req.Job)
+		if planned.HasOwnAllocations() { // a template for other jobs forces nothing
+			scheduler.AnnotateDiff(out.Diff, out.Annotations.DesiredTGUpdates, old, req.Job)
+		}
 	}
 	return answerWrite(w, q, snap.Index(), out)
 }

@@ -394,6 +394,9 @@ func TestPlanOfAPeriodicJobTellsItsNextLaunch(t *testing.T) {
 	if want := time.Date(2026, 3, 1, 21, 0, 0, 0, time.UTC); !p.NextPeriodicLaunch.Equal(want) {
 		t.Errorf("next launch %s, want %s", p.NextPeriodicLaunch, want)
 	}
+	if task := p.Diff.TaskGroups[0].Tasks[0]; len(task.Annotations) > 0 {
+		t.Errorf("its task %v", task.Annotations)
+	}
 	if p.Annotations == nil || len(p.Annotations.DesiredTGUpdates) != 0 || len(p.CreatedEvals) != 0 {
 		t.Errorf("a job that only launches others plans %+v", p.Annotations)
 	}
