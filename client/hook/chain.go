@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,13 +22,16 @@ func (e *Error) Error() string { return fmt.Sprintf("%s hook %q failed: %v", e.P
 // Unwrap gives the hook's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Chain is an ordered list of hooks with the journal of what they did.
+// Chain is an ordered list of hooks with the journal of what they did. An update may come from another goroutine while
+// a point of the same chain runs; all other points come one after the other.
 type Chain struct {
 	Hooks   []Hook
 	Journal Journal
 	Logger  hclog.Logger
 	// Limit bounds one call of a hook at a point; nil means the default limits.
 	Limit func(Point) time.Duration
+
+	journaling sync.Mutex
 }
 
 // defaultLimit gives starting hooks the time that large downloads need, and stopping hooks little enough that a stop
@@ -48,44 +52,32 @@ func stopsAtError(p Point) bool { return p == Prerun || p == Prestart }
 
 // Alloc runs point for all hooks that have it.
 func (c *Chain) Alloc(ctx context.Context, point Point, req AllocRequest) error {
-	return c.each(ctx, point, 1, func(ctx context.Context, h Hook, rec *Record) (bool, error) {
+	return c.each(ctx, point, 1, func(ctx context.Context, h Hook, rec Record) (result, error) {
 		call := allocCall(h, point)
 		if call == nil {
-			return false, nil
+			return result{}, nil
 		}
 		r, resp := req, AllocResponse{}
 		r.Data = rec.Data
 		err := call(ctx, &r, &resp)
-		if resp.Data != nil {
-			rec.Data = resp.Data
-		}
-		return true, err
+		return result{ran: true, data: resp.Data}, err
 	})
 }
 
 // Task runs point for all hooks that have it. What they ask for besides success is handed to emit, which may be nil.
 func (c *Chain) Task(ctx context.Context, point Point, req TaskRequest, emit func(*TaskResponse)) error {
-	return c.each(ctx, point, req.Attempt, func(ctx context.Context, h Hook, rec *Record) (bool, error) {
+	return c.each(ctx, point, req.Attempt, func(ctx context.Context, h Hook, rec Record) (result, error) {
 		call := taskCall(h, point)
 		if call == nil {
-			return false, nil
+			return result{}, nil
 		}
 		r, resp := req, TaskResponse{}
 		r.Data = rec.Data
 		err := call(ctx, &r, &resp)
-		if resp.Data != nil {
-			rec.Data = resp.Data
-		}
-		if resp.Env != nil {
-			rec.Env = resp.Env
-		}
-		if resp.Once && err == nil {
-			*rec = rec.finish(point, forever)
-		}
 		if emit != nil && len(resp.Events) > 0 {
 			emit(&resp)
 		}
-		return true, err
+		return result{ran: true, data: resp.Data, env: resp.Env, once: resp.Once && err == nil}, err
 	})
 }
 
@@ -103,17 +95,24 @@ func (c *Chain) Env() map[string]string {
 	return env
 }
 
-type call func(ctx context.Context, h Hook, rec *Record) (ran bool, err error)
+// result is what one call of a hook gives for its record.
+type result struct {
+	ran       bool
+	data, env map[string]string // nil leaves what is there
+	once      bool
+}
+
+type call func(ctx context.Context, h Hook, rec Record) (result, error)
 
 func (c *Chain) each(ctx context.Context, point Point, attempt uint64, do call) error {
 	var faults []error
 	for _, h := range c.Hooks {
 		rec := c.Journal.Record(h.Name())
-		if repeats := point == Update || point == Shutdown; !repeats && rec.finished(point, attempt) {
+		if !point.repeats() && rec.finished(point, attempt) {
 			continue
 		}
-		ran, err := c.one(ctx, point, h, &rec, do)
-		if !ran {
+		res, err := c.one(ctx, point, h, rec, do)
+		if !res.ran {
 			continue
 		}
 		if err != nil && ctx.Err() != nil {
@@ -128,15 +127,40 @@ func (c *Chain) each(ctx context.Context, point Point, attempt uint64, do call) 
 			faults = append(faults, err)
 		}
 		// A stopping hook that failed is not tried again either: its runner goes on, and so must its successor.
-		if !rec.finished(point, attempt) {
-			rec = rec.finish(point, attempt)
-		}
-		c.Journal.SetRecord(h.Name(), rec)
+		c.note(h.Name(), point, attempt, res)
 	}
 	return errors.Join(faults...)
 }
 
-func (c *Chain) one(ctx context.Context, point Point, h Hook, rec *Record, do call) (bool, error) {
+// note writes down what a hook finished. It changes the record as it is by now: another point may have written to it
+// while this one ran.
+func (c *Chain) note(name string, point Point, attempt uint64, res result) {
+	if point.repeats() && res.data == nil && res.env == nil {
+		return
+	}
+	c.journaling.Lock()
+	defer c.journaling.Unlock()
+	rec := c.Journal.Record(name)
+	if res.data != nil {
+		rec.Data = res.data
+	}
+	if res.env != nil {
+		rec.Env = res.env
+	}
+	switch {
+	case point.repeats():
+	case res.once:
+		rec = rec.finish(point, forever)
+	case !rec.finished(point, attempt):
+		rec = rec.finish(point, attempt)
+	}
+	c.Journal.SetRecord(name, rec)
+}
+
+// repeats says that a point is run each time, whatever was finished before.
+func (p Point) repeats() bool { return p == Update || p == Shutdown }
+
+func (c *Chain) one(ctx context.Context, point Point, h Hook, rec Record, do call) (result, error) {
 	limit := defaultLimit(point)
 	if c.Limit != nil {
 		limit = c.Limit(point)
@@ -144,11 +168,11 @@ func (c *Chain) one(ctx context.Context, point Point, h Hook, rec *Record, do ca
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begin := time.Now()
-	ran, err := do(ctx, h, rec)
-	if ran && c.Logger.IsDebug() {
+	res, err := do(ctx, h, rec)
+	if res.ran && c.Logger.IsDebug() {
 		c.Logger.Debug("hook ran", "hook", h.Name(), "point", string(point), "took", time.Since(begin), "error", err)
 	}
-	return ran, err
+	return res, err
 }
 
 func allocCall(h Hook, point Point) func(context.Context, *AllocRequest, *AllocResponse) error {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/nomadlite/nomadlite/structs"
 )
 
 type memory map[string]Record
@@ -134,4 +137,66 @@ func TestAllocPointsRunOnceButUpdatesEachTime(t *testing.T) {
 	if got := strings.Join(calls, "|"); got != "prerun|update|update" {
 		t.Fatalf("calls %q", got)
 	}
+}
+
+// slowKiller is in PreKill until it may go on.
+type slowKiller struct{ in, on chan struct{} }
+
+func (*slowKiller) Name() string { return "slow" }
+func (s *slowKiller) PreKill(_ context.Context, _ *TaskRequest, resp *TaskResponse) error {
+	close(s.in)
+	<-s.on
+	resp.Data = map[string]string{"left": "yes"}
+	return nil
+}
+func (s *slowKiller) Update(_ context.Context, r *TaskRequest, resp *TaskResponse) error {
+	if r.Task != nil {
+		resp.Data = map[string]string{"updated": "yes"}
+	}
+	return nil
+}
+
+// TestAnUpdateBesideAnotherPointLosesNothing: an update that began before a point was finished, and ends after it, does
+// not take back what the point wrote down.
+func TestAnUpdateBesideAnotherPointLosesNothing(t *testing.T) {
+	journal := &locked{memory: memory{}}
+	s := &slowKiller{in: make(chan struct{}), on: make(chan struct{})}
+	chain := &Chain{Journal: journal, Logger: hclog.NewNullLogger(), Hooks: []Hook{s}}
+	done := make(chan error, 1)
+	go func() { done <- chain.Task(context.Background(), PreKill, TaskRequest{Attempt: 1}, nil) }()
+	<-s.in
+	if err := chain.Task(context.Background(), Update, TaskRequest{Attempt: 1, Task: &structs.Task{}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if rec := journal.Record("slow"); rec.Data["updated"] != "yes" || rec.finished(PreKill, 1) {
+		t.Fatalf("record %+v", rec)
+	}
+	close(s.on)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := chain.Task(context.Background(), Update, TaskRequest{Attempt: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if rec := journal.Record("slow"); rec.Data["left"] != "yes" || !rec.finished(PreKill, 1) {
+		t.Fatalf("record %+v", rec)
+	}
+}
+
+// locked is a journal for several goroutines.
+type locked struct {
+	mu sync.Mutex
+	memory
+}
+
+func (l *locked) Record(h string) Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.memory.Record(h)
+}
+
+func (l *locked) SetRecord(h string, r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.memory.SetRecord(h, r)
 }
