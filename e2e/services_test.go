@@ -210,6 +210,31 @@ func TestServicesSurviveTheKillOfAnAgent(t *testing.T) {
 	awaitInstances(t, a.Client, "web-task", 0)
 }
 
+// TestServicesStayAwayWhenAnAgentIsKilledInTheWait kills an agent (-9) while shutdown_delay runs: the next one waits the
+// rest, and what has left is not registered again.
+func TestServicesStayAwayWhenAnAgentIsKilledInTheWait(t *testing.T) {
+	a := newAgent(t, nil)
+	a.Start()
+	j, noted := stoppable(t, a, "web", func(g *structs.TaskGroup, _ *structs.Task) { g.ShutdownDelay = structs.Ptr(4 * time.Second) })
+	register(t, a.Client, j)
+	a.followLog(awaitRunning(t, a.Client, "web", 1)[0].ID, "up")
+	awaitInstances(t, a.Client, "web-task", 1)
+	awaitInstances(t, a.Client, "web-group", 1)
+	if _, _, err := a.Client.Jobs().Deregister(limited(t), "web", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, left := awaitService(t, a.Client, "web-group", "no instances", func(l []*structs.ServiceRegistration) bool { return len(l) == 0 })
+	a.Kill()
+	a.Start()
+	awaitStatus(t, a.Client, "web", structs.AllocClientStatusComplete)
+	d := signalled(t, noted).Sub(left)
+	if d < 3500*time.Millisecond || d > 10*time.Second {
+		t.Errorf("the signal came %s after the service had left, shutdown_delay is 4s", d)
+	}
+	awaitInstances(t, a.Client, "web-group", 0)
+	awaitInstances(t, a.Client, "web-task", 0)
+}
+
 // TestServicesOfASilentNodeAreNotFound kills a node's agent for longer than its heartbeats may be missing. What waits for
 // the node is hidden and shown again as it was; what does not is gone for good and offered by a replacement.
 func TestServicesOfASilentNodeAreNotFound(t *testing.T) {

@@ -156,8 +156,7 @@ func (s *slowKiller) Update(_ context.Context, r *TaskRequest, resp *TaskRespons
 	return nil
 }
 
-// TestAnUpdateBesideAnotherPointLosesNothing: an update that began before a point was finished, and ends after it, does
-// not take back what the point wrote down.
+// TestAnUpdateBesideAnotherPointLosesNothing: neither an update while a point runs nor one after it takes anything back.
 func TestAnUpdateBesideAnotherPointLosesNothing(t *testing.T) {
 	journal := &locked{memory: memory{}}
 	s := &slowKiller{in: make(chan struct{}), on: make(chan struct{})}
