@@ -46,7 +46,7 @@ func (m *machine) step() {
 	now := m.now()
 	_ = m.write(func(tx *Txn) error {
 		switch m.pick("command", "register", "stop", "purge", "place", "place", "place", "inplace", "plan-stop", "observe", "observe",
-			"observe", "condition", "eval", "node", "node-gone", "reap", "transition", "drain-off", "reconcile") {
+			"observe", "condition", "offer", "offer", "withdraw", "eval", "node", "node-gone", "reap", "transition", "drain-off", "reconcile") {
 		case "register":
 			m.registerRandom(tx, job, now)
 		case "stop":
@@ -65,6 +65,12 @@ func (m *machine) step() {
 			condition := structs.Condition{Status: m.pick("condition", "ok", "away", "unknown", "lost")}
 			return tx.SetNodeStatus(node, m.pick("status", "ready", "down"), nil,
 				map[string]structs.Condition{m.allocID(): condition, m.allocID(): condition}, now)
+		case "offer":
+			s := testService(m.allocID(), m.pick("service", "web", "db"), m.pick("tag", "a", "b"))
+			s.NodeID = node
+			tx.UpsertServices([]*structs.ServiceRegistration{s})
+		case "withdraw":
+			tx.DeleteService("default", testService(m.allocID(), "web").ID, m.pick("by", "", node))
 		case "eval":
 			eval := testEval("e-"+job, job)
 			eval.Status = m.pick("eval status", "pending", "complete", "blocked", "failed")
@@ -140,6 +146,7 @@ func (m *machine) stopRandom(tx *Txn, job string, now int64) error {
 }
 
 func (m *machine) check() {
+	m.checkServices()
 	t := m.rt
 	s := m.store
 	tx := s.begin(s.gen.Load(), m.index+1, 0)
@@ -189,6 +196,19 @@ func (m *machine) check() {
 }
 
 // counts leaves out of a summary what allocations do not tell.
+// checkServices: each registration is of an allocation that is there, on its node, and shown or not as that one's state
+// wants it.
+func (m *machine) checkServices() {
+	for row := range scan[*serviceRow](m.store.head(), nil, TableServices, indexID, "") {
+		alloc := m.store.Alloc(nil, row.AllocID)
+		if alloc == nil || alloc.NodeID != row.NodeID || serviceFate(alloc) == serviceGone {
+			m.rt.Errorf("service %s is left of allocation %+v", row.ID, alloc)
+		} else if row.Hidden != (serviceFate(alloc) == serviceHidden) {
+			m.rt.Errorf("service %s is hidden: %v, its allocation is %s", row.ID, row.Hidden, alloc.Condition.Status)
+		}
+	}
+}
+
 func counts(s *structs.JobSummary) map[string]structs.TaskGroupSummary {
 	out := map[string]structs.TaskGroupSummary{}
 	for name, group := range s.Summary {
