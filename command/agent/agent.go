@@ -185,6 +185,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.server != nil && a.client != nil {
 		a.server.Backend().LocalNode = a.client.NodeID
 	}
+	if a.server != nil {
+		a.server.Backend().Stopping = work.Done()
+	}
 	web, err := a.webServer(background)
 	if err != nil {
 		return err

@@ -78,6 +78,8 @@ type Backend struct {
 	LocalNode func() string
 	// Workers are the scheduling workers of this server; nil when it has none.
 	Workers Workers
+	// Stopping is closed when this agent begins to end: blocking queries then answer with what there is. Nil: never.
+	Stopping <-chan struct{}
 	// Now is the clock behind every time that is stored; nil means time.Now.
 	Now func() time.Time
 

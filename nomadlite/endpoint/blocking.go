@@ -34,6 +34,15 @@ func (b *Backend) block(w http.ResponseWriter, r *route.Request, q *query, look 
 	wait := q.wait + rand.N(q.wait/16+1)
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
+	if b.Stopping != nil {
+		go func() { // ends with the request
+			select {
+			case <-b.Stopping:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	for {
 		ws := memdb.NewWatchSet()
 		snap := b.Store.Snapshot()

@@ -167,3 +167,29 @@ func TestConsistentReadsVerifyTheLeader(t *testing.T) {
 		t.Error("an ordinary read verified the leader")
 	}
 }
+
+// TestBlockingQueriesDoNotHoldUpTheEndOfTheAgent: they are answered with what there is.
+func TestBlockingQueriesDoNotHoldUpTheEndOfTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopping := make(chan struct{})
+		st := state.New(state.Config{})
+		raft := &fakeRaft{fsm: fsm.New(st, nil)}
+		mux, err := route.NewPublic(route.Config{Routes: Routes(&Backend{Region: "global", Store: st, Raft: raft, Stopping: stopping})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(t, raft, "web")
+		var parked []<-chan *httptest.ResponseRecorder
+		for _, path := range []string{"/v1/jobs?index=1000", "/v1/job/web?index=1000", "/v1/jobs/statuses?index=1000"} {
+			parked = append(parked, ask(t, mux, path))
+		}
+		begin := time.Now()
+		synctest.Wait()
+		close(stopping)
+		for _, p := range parked {
+			if rec := <-p; rec.Code != 200 || time.Since(begin) > 0 {
+				t.Errorf("%d after %s: %s", rec.Code, time.Since(begin), rec.Body)
+			}
+		}
+	})
+}
