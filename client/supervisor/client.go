@@ -94,14 +94,6 @@ func (c *Client) Ensure(ctx context.Context) error {
 	return err
 }
 
-// Left says whether there are supervisors, or what dead ones left behind. It connects to none.
-func (c *Client) Left() bool {
-	entries, err := os.ReadDir(c.cfg.Dir)
-	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return e.IsDir() && strings.HasPrefix(e.Name(), dirPrefix)
-	})
-}
-
 // live gives the connections, newest supervisor last; at least one.
 func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	if conns, lost, err := c.current(); err != nil || (len(conns) > 0 && !lost) {
@@ -137,6 +129,10 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	if err := c.keep(name, conn); err != nil {
 		return nil, err
 	}
+	// One whose agent died while starting it may have been quicker to take the tasks over.
+	if err := c.dialAll(ctx); err != nil {
+		return nil, err
+	}
 	c.found()
 	after, _, err = c.current()
 	return after, err
@@ -170,35 +166,6 @@ func (c *Client) current() (conns []*conn, lost bool, err error) {
 	})
 	slices.SortFunc(conns, func(a, b *conn) int { return a.hello.Version - b.hello.Version })
 	return conns, c.lost, nil
-}
-
-func (c *Client) dialAll(ctx context.Context) error {
-	entries, err := os.ReadDir(c.cfg.Dir)
-	if err != nil {
-		return fmt.Errorf("list supervisors: %w", err)
-	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), socketSuffix)
-		c.mu.Lock()
-		known := c.conns[name] != nil
-		c.mu.Unlock()
-		if !ok || known {
-			continue
-		}
-		conn, err := dial(ctx, c.cfg.Dir, name)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			c.logger.Debug("supervisor does not answer", "error", err)
-			continue
-		}
-		c.logger.Debug("found supervisor", "name", name, "pid", conn.hello.PID, "version", conn.hello.Version)
-		if err := c.keep(name, conn); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (c *Client) keep(name string, conn *conn) error {
@@ -361,7 +328,12 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 				break
 			}
 		}
-		if !lost {
+		if lost {
+			continue
+		}
+		if found, err := c.search(ctx); err != nil {
+			return nil, err
+		} else if !found {
 			return nil, fmt.Errorf("%w: %s", ErrNotFound, req.TaskID)
 		}
 	}

@@ -1,0 +1,105 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// findLimit bounds how long supervisors that are there, but do not answer yet, are waited for.
+const findLimit = 10 * time.Second
+
+// Left says whether there are supervisors, or what dead ones left behind. It connects to none.
+func (c *Client) Left() bool {
+	entries, err := os.ReadDir(c.cfg.Dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.IsDir() && strings.HasPrefix(e.Name(), dirPrefix)
+	})
+}
+
+// dialAll connects to all supervisors there are. One that lives but does not answer yet is waited for: the agent that
+// started it died meanwhile, and it may have taken the tasks of an earlier one over already.
+func (c *Client) dialAll(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, findLimit)
+	defer cancel()
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		starting, err := c.dialOnce(limit)
+		if err == nil && len(starting) == 0 {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if limit.Err() != nil {
+			c.logger.Error("supervisors live and do not answer", "names", strings.Join(starting, ", "))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-limit.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// dialOnce connects to those that answer, and names those that live and do not.
+func (c *Client) dialOnce(ctx context.Context) (starting []string, err error) {
+	entries, err := os.ReadDir(c.cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("list supervisors: %w", err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		c.mu.Lock()
+		known := c.conns[name]
+		c.mu.Unlock()
+		if known != nil && known.alive() || !e.IsDir() || !strings.HasPrefix(name, dirPrefix) || !lives(name) {
+			continue
+		}
+		conn, err := dial(ctx, c.cfg.Dir, name)
+		if err != nil {
+			c.logger.Debug("supervisor does not answer", "error", err)
+			starting = append(starting, name)
+			continue
+		}
+		c.logger.Debug("found supervisor", "name", name, "pid", conn.hello.PID, "version", conn.hello.Version)
+		if err := c.keep(name, conn); err != nil {
+			return starting, err
+		}
+	}
+	return starting, nil
+}
+
+// lives says whether the process for which a supervisor's directory is named, "s-<pid>-<start time>", is there.
+func lives(name string) bool {
+	pid, tick, _ := strings.Cut(strings.TrimPrefix(name, dirPrefix), "-")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return false
+	}
+	p, err := readProcess(n)
+	return err == nil && strconv.FormatUint(p.startTick, 10) == tick && p.state != 'Z' && p.state != 'X'
+}
+
+// search looks for supervisors that came unnoticed, and says whether there were any.
+func (c *Client) search(ctx context.Context) (found bool, err error) {
+	c.connecting.Lock()
+	defer c.connecting.Unlock()
+	before, _, err := c.current()
+	if err != nil {
+		return false, err
+	}
+	if err := c.dialAll(ctx); err != nil {
+		return false, err
+	}
+	after, _, err := c.current()
+	return len(after) > len(before), err
+}
