@@ -40,6 +40,17 @@ func lockDir(dir string, wait bool) (*os.File, error) {
 	return nil, fmt.Errorf("take lock: %w", err)
 }
 
+// lockDead takes the lock of a supervisor that is gone; nil when it lives. One that was killed while it made a process
+// leaves that process with the lock until it executes its program.
+func lockDead(dir, name string) (*os.File, error) {
+	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		lock, err := lockDir(dir, false)
+		if lock != nil || err != nil || lives(name) || time.Now().After(deadline) {
+			return lock, err
+		}
+	}
+}
+
 // adoptAll takes over the records of supervisors that are gone, one directory each, and the tasks in them.
 func (s *server) adoptAll() error {
 	// Two that start together must not divide a directory between them.
@@ -57,7 +68,7 @@ func (s *server) adoptAll() error {
 			continue
 		}
 		dir := filepath.Join(s.base, e.Name())
-		lock, err := lockDir(dir, false)
+		lock, err := lockDead(dir, e.Name())
 		if err != nil {
 			s.logger.Warn("cannot look at directory of another supervisor", "dir", dir, "error", err)
 			continue

@@ -106,3 +106,26 @@ func awaitDir(t *testing.T, dir string, pid int) string {
 		}
 	}
 }
+
+// A supervisor killed while it makes a process leaves its lock to that process for a moment: it counts as dead, and
+// its tasks are taken over.
+func TestALockThatOutlivesItsHolder(t *testing.T) {
+	n := newNode(t, Config{})
+	dir := filepath.Join(n.dir, dirPrefix+"4194399-1") // more than any process's number
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendRecord(filepath.Join(dir, recordName("task")), record{Task: &taskRecord{ID: "task", BootID: "another"}}); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := lockDir(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := time.AfterFunc(50*time.Millisecond, func() { lock.Close() })
+	defer release.Stop()
+	info, err := n.Wait(n.ctx, "task")
+	if err != nil || info.Running || info.Exit == nil || info.Exit.Known {
+		t.Errorf("got %+v, %v", info, err)
+	}
+}

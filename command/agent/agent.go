@@ -101,12 +101,21 @@ func lockDataDir(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("data_dir %s cannot be used: %w", dir, err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("data_dir %s is in use by another agent", dir)
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if time.Now().After(deadline) {
+			_ = file.Close()
+			return nil, fmt.Errorf("data_dir %s is in use by another agent", dir)
+		}
 	}
-	return func() { _ = file.Close() }, nil
 }
+
+// lockWait is how long a lock may be held after its agent was killed: a process which that agent was just making has
+// all its files, the lock and the listening sockets among them, until it executes its program.
+const lockWait = 500 * time.Millisecond
 
 func (a *Agent) openServer() error {
 	cfg := *a.set.Server
