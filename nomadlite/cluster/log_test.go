@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -121,6 +122,23 @@ func TestLogSurvivesATornWrite(t *testing.T) {
 	}
 	appendLogs(t, again, 2, 6, 7)
 	expectLogs(t, again, 2, 6, 7)
+}
+
+// TestDamageIsToldInWords, not by a panic.
+func TestDamageIsToldInWords(t *testing.T) {
+	dir := t.TempDir()
+	logs, r := openLog(t, dir)
+	appendLogs(t, logs, 1, 1, 5)
+	if err := r.closeStores(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "wal", "wal-meta.db"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRaft(RaftConfig{Logger: hclog.NewNullLogger(), Dir: dir, ID: "a"}); err == nil ||
+		!strings.Contains(err.Error(), "it is damaged") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // tailSize is where the last byte that is not zero lies in the only segment.

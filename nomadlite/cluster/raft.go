@@ -46,8 +46,16 @@ type Raft struct {
 	closeErr  error
 }
 
-// OpenRaft opens the log and starts raft. The state is not caught up yet when it returns.
-func OpenRaft(cfg RaftConfig) (*Raft, error) {
+// OpenRaft opens the log and starts raft. The state is not caught up yet when it returns. A log that is damaged beyond
+// what a crash can do is an error.
+func OpenRaft(cfg RaftConfig) (opened *Raft, err error) {
+	defer func() {
+		// The libraries below panic about logs and snapshots which do not fit together. What they hold open stays so:
+		// the process ends by this error.
+		if p := recover(); p != nil {
+			opened, err = nil, fmt.Errorf("open raft log in %s: it is damaged, restore it from a copy: %v", cfg.Dir, p)
+		}
+	}()
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(cfg.ID)
 	conf.Logger = cfg.Logger
