@@ -77,6 +77,9 @@ func commands() []command {
 		newCommand(KindDeploymentStatus, "deployment-status", applyDeploymentStatus),
 		newCommand(KindServiceUpsert, "service-upsert", applyServiceUpsert),
 		newCommand(KindServiceDelete, "service-delete", applyServiceDelete),
+		newCommand(KindJobScale, "job-scale", applyJobScale),
+		newCommand(KindDeploymentPromote, "deployment-promote", applyDeploymentPromote),
+		newCommand(KindDeploymentHealth, "deployment-health", applyDeploymentHealth),
 	}
 }
 

@@ -292,6 +292,7 @@ func dump(s *state.Store) map[string]any {
 		"cluster":     s.ClusterID(nil),
 		"keys":        s.RootKeys(nil),
 		"services":    slices.Collect(s.Services(nil, "*")),
+		"scaling":     scaling(s),
 	}
 	for _, table := range []string{state.TableJobs, state.TableJobVersions, state.TableJobSpecs, state.TableSummaries, state.TableNodes,
 		state.TableAllocs, state.TableEvals, state.TableDeployments, state.TableNodePools, state.TableNamespaces, state.TableConfig, state.TableKeys,
@@ -299,6 +300,11 @@ func dump(s *state.Store) map[string]any {
 		out["last change of "+table] = s.TableIndex(table)
 	}
 	return out
+}
+
+func scaling(s *state.Store) map[string][]*structs.ScalingEvent {
+	events, _ := s.ScalingEvents(nil, "default", "web")
+	return events
 }
 
 func show(d map[string]any) string { return fmt.Sprintf("%+v", d) }

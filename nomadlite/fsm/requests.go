@@ -39,6 +39,9 @@ const (
 	KindDeploymentStatus   Kind = 26
 	KindServiceUpsert      Kind = 27
 	KindServiceDelete      Kind = 28
+	KindJobScale           Kind = 29
+	KindDeploymentPromote  Kind = 30
+	KindDeploymentHealth   Kind = 31
 )
 
 // JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.
@@ -284,4 +287,38 @@ type ServiceRef struct {
 // ServiceDeleteResult answers ServiceDelete.
 type ServiceDeleteResult struct {
 	Deleted int
+}
+
+// JobScale gives a group of a job another count, together with the evaluation, or only keeps an event about its
+// scaling. With a count the stored job's JobModifyIndex must be JobModifyIndex (structs.CodeConflict).
+type JobScale struct {
+	Namespace, JobID, Group string
+	Count                   *int64 // nil: nothing changes
+	JobModifyIndex          uint64
+	Event                   structs.ScalingEvent
+	Eval                    *structs.Evaluation
+	Now                     int64
+}
+
+// JobScaleResult answers JobScale.
+type JobScaleResult struct {
+	JobModifyIndex uint64
+}
+
+// DeploymentPromote promotes the canaries of all groups of a deployment, or of some, together with an evaluation.
+type DeploymentPromote struct {
+	DeploymentID string
+	Groups       []string // empty: all that have canaries
+	Eval         *structs.Evaluation
+	Now          int64
+}
+
+// DeploymentHealth is an operator's word on the health of a deployment's allocations, together with an evaluation.
+type DeploymentHealth struct {
+	DeploymentID       string
+	Healthy, Unhealthy []string
+	// Fail ends the deployment too; nil leaves it as it is.
+	Fail *structs.DeploymentStatusUpdate
+	Eval *structs.Evaluation
+	Now  int64
 }

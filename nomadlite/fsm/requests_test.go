@@ -32,6 +32,11 @@ func samples() []sample {
 			AllocatedResources: &structs.AllocatedResources{Shared: structs.AllocatedSharedResources{DiskMB: 10,
 				Ports: []structs.PortMapping{{Label: "http", Value: 20000}}}}}
 	}
+	canary := func(id string) *structs.Allocation {
+		a := alloc(id)
+		a.NodeID, a.DeploymentID, a.DeploymentStatus = "n2", "d2", &structs.AllocDeploymentStatus{Canary: true}
+		return a
+	}
 	node := func(id string) *structs.Node {
 		return &structs.Node{ID: id, Name: id, SecretID: "s-" + id, Datacenter: "dc1", NodePool: "default", Status: "ready",
 			Attributes: map[string]string{"kernel.name": "linux"}, NodeResources: &structs.NodeResources{}}
@@ -66,6 +71,16 @@ func samples() []sample {
 		{KindNodeDrain, NodeDrain{NodeID: "n2", Strategy: &structs.DrainStrategy{DrainSpec: structs.DrainSpec{Deadline: time.Hour}}, Now: at(10)}},
 		{KindNodeStatus, NodeStatus{Updates: []NodeStatusUpdate{{NodeID: "n1", Status: "disconnected",
 			Conditions: map[string]structs.Condition{"a2": {Status: "unknown", Since: time.Unix(1700000000, 0).UTC()}}}}, Now: at(11)}},
+		{KindPlanApply, PlanApply{Plans: []*structs.Plan{{EvalID: "e1", Namespace: "default", JobID: "web", JobModifyIndex: 9,
+			Places: map[string][]*structs.Allocation{"n2": {canary("c1")}},
+			Deployment: &structs.Deployment{ID: "d2", Namespace: "default", JobID: "web", JobSpecModifyIndex: 9, Status: "running",
+				TaskGroups: map[string]*structs.DeploymentState{"g": {DesiredTotal: 2, DesiredCanaries: 1, ProgressDeadline: time.Minute}}}}}, Now: at(11)}},
+		{KindAllocObserve, AllocObserve{Observations: []*structs.AllocObservation{{AllocID: "c1", ObservedStatus: "running",
+			DeploymentStatus: &structs.AllocDeploymentStatus{Healthy: ptr(true)}}}, Now: at(11)}},
+		{KindDeploymentPromote, DeploymentPromote{DeploymentID: "d2", Groups: []string{"g"}, Eval: eval("e7", "pending"), Now: at(11)}},
+		{KindJobScale, JobScale{Namespace: "default", JobID: "web", Group: "g", Count: structs.Ptr[int64](3), JobModifyIndex: 9,
+			Event: structs.ScalingEvent{Message: "more", Meta: map[string]any{"by": "hand"}}, Eval: eval("e5", "pending"), Now: at(12)}},
+		{KindDeploymentHealth, DeploymentHealth{DeploymentID: "d1", Unhealthy: []string{"a2"}, Eval: eval("e6", "pending"), Now: at(12)}},
 		{KindDeploymentStatus, DeploymentStatus{Update: &structs.DeploymentStatusUpdate{DeploymentID: "d1", Status: "successful"}, Now: at(12)}},
 		{KindJobRegister, JobRegister{Job: job("2"), Eval: eval("e3", "pending"), Now: at(13)}},
 		{KindJobVersionTag, JobVersionTag{Namespace: "default", JobID: "web", Name: "golden", Version: 0, Tag: &structs.JobVersionTag{Name: "golden"}}},

@@ -124,6 +124,9 @@ func (tx *Txn) UpdateDeploymentStatus(u *structs.DeploymentStatusUpdate, now int
 	row := *old
 	row.Status, row.StatusDescription = u.Status, u.StatusDescription
 	row.ModifyIndex, row.ModifyTime = tx.index, now
+	if old.Status == structs.DeploymentStatusPaused && row.Status == structs.DeploymentStatusRunning {
+		resumed(&row, now)
+	}
 	tx.put(TableDeployments, &row)
 	tx.touchJob(row.Namespace, row.JobID)
 	tx.deploymentEnded(&row)

@@ -304,6 +304,7 @@ func (tx *Txn) purgeJob(job *structs.Job) {
 		tx.removeVersion(version)
 	}
 	tx.removeSummary(namespace, id)
+	tx.remove(TableScalingEvents, joinKey(namespace, id))
 	tx.childStatus(job, nil)
 }
 

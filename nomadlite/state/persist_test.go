@@ -46,6 +46,11 @@ func fill(w *world) {
 	changed := testJob("web", "service", "g")
 	changed.Meta = map[string]string{"rev": "2"}
 	w.register(changed, testEval("e2", "web"))
+	w.must(func(tx *Txn) error {
+		_, err := tx.ScaleJob(JobScale{Namespace: "default", JobID: "web", Group: "g", Now: w.now(),
+			Event: structs.ScalingEvent{Message: "soon", Meta: map[string]any{"load": 0.5}}})
+		return err
+	})
 }
 
 func TestSnapshotRestoresEachTable(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	TableConfig         = "config"
 	TableKeys           = "keys"
 	TableServices       = "services"
+	TableScalingEvents  = "scaling_events"
 
 	// Tables that no one outside needs to know of: the index of each table's last change, and what is made of
 	// other tables.
@@ -72,6 +73,7 @@ func tables() []*table {
 		deploymentsTable(),
 		allocsTable(),
 		servicesTable(),
+		scalingTable(),
 		allocRowsTable(),
 		usageTable(),
 	}
