@@ -88,6 +88,15 @@ func (b *Broker) Renew(evalID, token string) error {
 	return b.queue.Renew(time.Now(), evalID, token)
 }
 
+// Shorten makes a delivery's deadline at most lease from now, and from each renewal.
+func (b *Broker) Shorten(evalID, token string, lease time.Duration) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.queue.Shorten(time.Now(), evalID, token, lease)
+	notify(b.timer)
+	return err
+}
+
 // NackTimeout is how long a delivery may take without being renewed.
 func (b *Broker) NackTimeout() time.Duration { return b.queue.cfg.NackTimeout }
 

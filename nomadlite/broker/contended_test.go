@@ -38,3 +38,28 @@ func TestContendedEvaluationRunsAgainByItself(t *testing.T) {
 		r.expect("")
 	})
 }
+
+// TestShortenedDeliveryIsGivenBackSooner: what was handed to a server that is then killed must not wait for long.
+func TestShortenedDeliveryIsGivenBackSooner(t *testing.T) {
+	withRig(t, nil, func(r *rig) {
+		r.put(r.eval("a", "j1", structs.EvalStatusPending))
+		token := r.expect("a")
+		if err := r.broker.Shorten("a", token, 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			time.Sleep(9 * time.Second) // virtual
+			if err := r.broker.Renew("a", token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		r.expect("")
+		time.Sleep(12 * time.Second) // the lease and the wait after a failed delivery
+		synctest.Wait()
+		r.expect("a")
+		if err := r.broker.Shorten("a", token, time.Second); err == nil {
+			t.Error("a delivery that was taken away could be shortened")
+		}
+	})
+}

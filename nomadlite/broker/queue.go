@@ -52,7 +52,8 @@ type entry struct {
 	background bool
 	attempts   int // failed deliveries
 	place      place
-	due        time.Time // delayed: when it is enqueued; flight: the deadline
+	due        time.Time     // delayed: when it is enqueued; flight: the deadline
+	lease      time.Duration // flight: how far each renewal moves the deadline
 	token      string
 	again      *structs.Evaluation // flight: enqueue this once acknowledged
 	pos        int                 // in the heap it is in
@@ -123,7 +124,7 @@ func (q *Queue) Dequeue(now time.Time, types []string, token string) *structs.Ev
 		return nil
 	}
 	q.dropReady(best)
-	best.place, best.token, best.due = flight, token, now.Add(q.cfg.NackTimeout)
+	best.place, best.token, best.due, best.lease = flight, token, now.Add(q.cfg.NackTimeout), q.cfg.NackTimeout
 	heap.Push(&q.timers, best)
 	return best.eval
 }
@@ -166,7 +167,19 @@ func (q *Queue) Renew(now time.Time, evalID, token string) error {
 	if err != nil {
 		return err
 	}
-	e.due = now.Add(q.cfg.NackTimeout)
+	e.due = now.Add(e.lease)
+	heap.Fix(&q.timers, e.pos)
+	return nil
+}
+
+// Shorten lets a delivery be given back after lease already, unless it is renewed within.
+func (q *Queue) Shorten(now time.Time, evalID, token string, lease time.Duration) error {
+	e, err := q.delivered(evalID, token)
+	if err != nil {
+		return err
+	}
+	e.lease = min(e.lease, lease)
+	e.due = now.Add(e.lease)
 	heap.Fix(&q.timers, e.pos)
 	return nil
 }

@@ -25,6 +25,10 @@ const (
 // dequeueWait is how long a dequeue over a session is held before it answers that there is nothing.
 const dequeueWait = 30 * time.Second
 
+// remoteLease is how long a delivery to another server lasts without being renewed, if the broker's own limit is not
+// shorter: a server that is killed cannot give back what it has.
+const remoteLease = 10 * time.Second
+
 type dequeueRequest struct{ Types []string }
 
 // endRequest ends or renews a delivery: Verb is ack, nack or renew.
@@ -66,6 +70,12 @@ func (l *Local) serveDequeue(w http.ResponseWriter, r *route.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	if d.Lease > remoteLease {
+		d.Lease = remoteLease
+		if err := l.Evals.Shorten(d.Eval.ID, d.Token, d.Lease); err != nil {
+			return err
+		}
 	}
 	if err := write(w, d); err != nil {
 		return l.Evals.Nack(d.Eval.ID, d.Token) // nobody has it
