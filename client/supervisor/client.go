@@ -101,6 +101,9 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	}
 	c.connecting.Lock()
 	defer c.connecting.Unlock()
+	if err := ctx.Err(); err != nil { // many may have waited; none starts a supervisor which it would not wait for
+		return nil, err
+	}
 	before, lost, err := c.current()
 	if err != nil || (len(before) > 0 && !lost) {
 		return before, err
