@@ -75,10 +75,12 @@ func (f *allocStatusFlags) one(ctx context.Context, c *call, id string) error {
 	if a.Job != nil {
 		rows = append(rows[:6:6], append([][2]string{{"Job Version", fmt.Sprint(a.Job.Version)}}, rows[6:]...)...)
 	}
-	for _, extra := range [][2]string{{"Deployment ID", shortID(a.DeploymentID, f.verbose)}, {"Previous Alloc ID", shortID(a.PreviousAllocation, f.verbose)},
-		{"Replacement Alloc ID", shortID(a.NextAllocation, f.verbose)}, {"Followup Eval ID", shortID(a.FollowupEvalID, f.verbose)}} {
-		if extra[1] != "" {
-			rows = append(rows, extra)
+	for _, related := range [][2]string{
+		{"Deployment ID", a.DeploymentID}, {"Previous Alloc ID", a.PreviousAllocation},
+		{"Replacement Alloc ID", a.NextAllocation}, {"Followup Eval ID", a.FollowupEvalID},
+	} {
+		if related[1] != "" {
+			rows = append(rows, [2]string{related[0], shortID(related[1], f.verbose)})
 		}
 	}
 	if a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
@@ -155,7 +157,8 @@ func (f *allocStatusFlags) usage(ctx context.Context, c *call, a *structs.Alloca
 		if u == nil || u.CpuStats == nil || u.MemoryStats == nil {
 			continue
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%.0f MHz", u.CpuStats.TotalTicks), fmt.Sprintf("%.1f MiB", float64(u.MemoryStats.RSS)/(1<<20))})
+		rows = append(rows, []string{name, fmt.Sprintf("%.0f MHz", u.CpuStats.TotalTicks),
+			fmt.Sprintf("%.1f MiB", float64(u.MemoryStats.RSS)/(1<<20))})
 	}
 	c.printf("\nResource Usage\n%s", table(rows))
 	return nil
@@ -200,8 +203,8 @@ func taskResources(a *structs.Allocation, task string) string {
 		return ""
 	}
 	r := a.AllocatedResources.Tasks[task]
-	return "Task Resources:\n" + table([][]string{{"CPU", "Memory", "Disk"},
-		{fmt.Sprintf("%d MHz", r.Cpu.CpuShares), fmt.Sprintf("%d MiB", r.Memory.MemoryMB), fmt.Sprintf("%d MiB", a.AllocatedResources.Shared.DiskMB)}}) + "\n"
+	return "Task Resources:\n" + table([][]string{{"CPU", "Memory", "Disk"}, {fmt.Sprintf("%d MHz", r.Cpu.CpuShares),
+		fmt.Sprintf("%d MiB", r.Memory.MemoryMB), fmt.Sprintf("%d MiB", a.AllocatedResources.Shared.DiskMB)}}) + "\n"
 }
 
 func (f *allocStatusFlags) placement(c *call, m *structs.AllocationMetric) {

@@ -106,7 +106,9 @@ func (f *historyFlags) read(ctx context.Context, c *call, job *structs.Job) (*st
 }
 
 // one picks the version that was asked for, with its difference.
-func (f *historyFlags) one(job *structs.Job, versions []*structs.Job, diffs []*structs.JobDiff) ([]*structs.Job, []*structs.JobDiff, error) {
+func (f *historyFlags) one(job *structs.Job, versions []*structs.Job, diffs []*structs.JobDiff) (
+	[]*structs.Job, []*structs.JobDiff, error,
+) {
 	want, err := strconv.ParseUint(f.version, 10, 64)
 	if err != nil {
 		return nil, nil, fmt.Errorf("-version needs a whole number, got %q", f.version)

@@ -28,7 +28,8 @@ unless -detach is given. A job may be given by prefix.`,
 				if err != nil {
 					return err
 				}
-				answer, _, err := c.client.Jobs().Revert(ctx, structs.Val(job.ID), version, nil, &api.WriteOptions{Namespace: structs.Val(job.Namespace)})
+				answer, _, err := c.client.Jobs().Revert(ctx, structs.Val(job.ID), version, nil,
+					&api.WriteOptions{Namespace: structs.Val(job.Namespace)})
 				if err != nil {
 					return fmt.Errorf("error reverting job: %s", api.Text(err))
 				}

@@ -92,7 +92,8 @@ func (f *nodeStatusFlags) list(ctx context.Context, c *call) error {
 			c.printf("%s\n", shortID(n.ID, f.verbose))
 			continue
 		}
-		row := []string{shortID(n.ID, f.verbose), n.NodePool, n.Datacenter, n.Name, orNone(n.NodeClass), yesNo(n.Drain), n.SchedulingEligibility, n.Status}
+		row := []string{shortID(n.ID, f.verbose), n.NodePool, n.Datacenter, n.Name, orNone(n.NodeClass), yesNo(n.Drain),
+			n.SchedulingEligibility, n.Status}
 		if f.os {
 			row = append(row, n.Attributes["os.name"])
 		}
@@ -160,7 +161,8 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 	rows := [][]string{{"ID", "Job ID", "Task Group", "Desired", "Status", "Created", "Modified"}}
 	now := time.Now()
 	for _, a := range allocs {
-		rows = append(rows, []string{shortID(a.ID, f.verbose), a.JobID, a.TaskGroup, a.DesiredStatus, a.ClientStatus, age(a.CreateTime, now), age(a.ModifyTime, now)})
+		rows = append(rows, []string{shortID(a.ID, f.verbose), a.JobID, a.TaskGroup, a.DesiredStatus, a.ClientStatus,
+			age(a.CreateTime, now), age(a.ModifyTime, now)})
 	}
 	c.printf("\nAllocations\n")
 	if len(allocs) == 0 {

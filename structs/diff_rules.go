@@ -75,8 +75,10 @@ var diffRules = map[string]diffRule{
 	"Service.Checks":    {name: "Check", key: []string{"Name"}},
 	"Service.Connect":   {name: "ConsulConnect"},
 
-	"ConsulSidecarService.Proxy":                   {name: "ConsulProxy"},
-	"ConsulProxy.Upstreams":                        {name: "ConsulUpstreams", key: []string{"DestinationName", "DestinationNamespace", "LocalBindPort"}},
+	"ConsulSidecarService.Proxy": {name: "ConsulProxy"},
+	"ConsulProxy.Upstreams": {
+		name: "ConsulUpstreams", key: []string{"DestinationName", "DestinationNamespace", "LocalBindPort"},
+	},
 	"ConsulExposeConfig.Paths":                     {name: "Path", key: []string{"Path"}},
 	"ConsulExposeConfig.Path":                      {name: "Path", key: []string{"Path"}},
 	"SidecarTask.VolumeMounts":                     {name: "VolumeMount", key: []string{"Destination"}},

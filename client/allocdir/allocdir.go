@@ -173,7 +173,8 @@ func (d *Dir) Destroy() error {
 	}
 	// Nothing is removed while something is still mounted: it might be a volume with data in it.
 	for _, m := range mounts {
-		if err := unix.Unmount(m, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		err := unix.Unmount(m, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("destroy allocation directory: unmount %s: %w", m, err)
 		}
 	}

@@ -110,7 +110,8 @@ func Open(path string, opts Options) (*DB, error) {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("open client state: %s is in use by another agent", path)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch), tooSmall(path, err):
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch),
+		tooSmall(path, err):
 		return nil, fmt.Errorf("open client state: %s %w (%w)", path, ErrDamaged, err)
 	case err != nil:
 		return nil, fmt.Errorf("open client state: %w", err)

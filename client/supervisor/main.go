@@ -78,7 +78,8 @@ func run(o Options, logger hclog.Logger) error {
 	// What ends an agent is no reason to end tasks. The signals are caught and not ignored, since children would
 	// inherit that; caught signals are at their default again in a child, even if we got them ignored from a shell.
 	quiet := make(chan os.Signal, 16)
-	signal.Notify(quiet, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	signal.Notify(quiet, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE,
+		unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, unix.SIGTERM)
 	child := make(chan os.Signal, 1)

@@ -23,7 +23,11 @@ func HostEnv(environ, denylist []string) map[string]string {
 	out := make(map[string]string, len(environ))
 	for _, kv := range environ {
 		k, v, ok := strings.Cut(kv, "=")
-		if !ok || k == "" || slices.ContainsFunc(denylist, func(p string) bool { m, err := path.Match(p, k); return p == k || (err == nil && m) }) {
+		denied := func(pattern string) bool {
+			matches, err := path.Match(pattern, k)
+			return pattern == k || (err == nil && matches)
+		}
+		if !ok || k == "" || slices.ContainsFunc(denylist, denied) {
 			continue
 		}
 		out[k] = v

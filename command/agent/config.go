@@ -136,6 +136,7 @@ type ClientConfig struct {
 	DiskFreeMB                     *int                         `hcl:"disk_free_mb"`
 	ReservableCores                *string                      `hcl:"reservable_cores"`
 	MaxKillTimeout                 *string                      `hcl:"max_kill_timeout"`
+	Lease                          *string                      `hcl:"lease"`
 	ClientMaxPort                  *int                         `hcl:"client_max_port"`
 	ClientMinPort                  *int                         `hcl:"client_min_port"`
 	MaxDynamicPort                 *int                         `hcl:"max_dynamic_port"`
@@ -468,7 +469,8 @@ type ServerDefaultSchedulerConfigConfig struct {
 	NodeLimitForFeasibilityChecks *int                                                `hcl:"node_limit_for_feasibility_checks"`
 }
 
-// ServerDefaultSchedulerConfigPreemptionConfigConfig is the server default_scheduler_config preemption_config block of an agent; keys as in the public documentation.
+// ServerDefaultSchedulerConfigPreemptionConfigConfig is the server default_scheduler_config preemption_config block of
+// an agent; keys as in the public documentation.
 type ServerDefaultSchedulerConfigPreemptionConfigConfig struct {
 	SystemSchedulerEnabled   *bool `hcl:"system_scheduler_enabled"`
 	SysbatchSchedulerEnabled *bool `hcl:"sysbatch_scheduler_enabled"`

@@ -3,13 +3,16 @@ package laws
 import (
 	"fmt"
 	"go/ast"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Where a piece grows past these it is two things. They hold for tests too.
 const (
 	longestFunction  = 100 // lines
 	longestFile      = 800 // lines
+	longestLine      = 140 // characters; in tests, whose tables are read in columns, not counted
 	largestInterface = 8   // methods; those of embedded interfaces are counted where they stand
 )
 
@@ -41,6 +44,11 @@ func sizeFaults(s *source) []string {
 	var faults []string
 	if n := s.set.File(s.Pos()).LineCount(); n > longestFile {
 		faults = append(faults, fmt.Sprintf("%s has %d lines of at most %d", s.name, n, longestFile))
+	}
+	for i, line := range strings.Split(s.text, "\n") {
+		if n := utf8.RuneCountInString(line); n > longestLine && !s.test {
+			faults = append(faults, fmt.Sprintf("%s:%d has %d characters of at most %d", s.name, i+1, n, longestLine))
+		}
 	}
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		switch d := n.(type) {
@@ -85,6 +93,7 @@ func TestNothingGrowsTooLargeFindsFaults(t *testing.T) {
 		long = append(long, '\n')
 	}
 	p := &pkg{ImportPath: module + "/x"}
-	bad := parse(t, p, "bad.go", "package x\ntype i interface { A(); B(); C(); D(); E(); F(); G(); H(); I() }\nfunc f() {"+string(long)+"}\n")
-	wantFaults(t, 3, sizeFaults(bad))
+	bad := parse(t, p, "bad.go", "package x\ntype i interface { A(); B(); C(); D(); E(); F(); G(); H(); I() }\nfunc f() {"+string(long)+"}\n//"+
+		strings.Repeat("é", longestLine))
+	wantFaults(t, 4, sizeFaults(bad))
 }

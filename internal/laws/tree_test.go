@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,7 @@ type source struct {
 	pkg  *pkg
 	name string // below the top of the tree
 	test bool   // a _test file
+	text string
 	set  *token.FileSet
 	*ast.File
 }
@@ -84,7 +86,7 @@ func parse(t *testing.T, p *pkg, name, text string) *source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &source{pkg: p, name: name, test: strings.HasSuffix(name, "_test.go"), set: set, File: file}
+	return &source{pkg: p, name: name, test: strings.HasSuffix(name, "_test.go"), text: text, set: set, File: file}
 }
 
 type listing struct {
@@ -111,12 +113,17 @@ var load = sync.OnceValues(func() (*listing, error) {
 		l.packages = append(l.packages, p)
 		for _, names := range [][]string{p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles} {
 			for _, name := range names {
-				file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+				path := filepath.Join(p.Dir, name)
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return nil, fmt.Errorf("read source: %w", err)
+				}
+				file, err := parser.ParseFile(set, path, text, parser.ParseComments)
 				if err != nil {
 					return nil, fmt.Errorf("parse: %w", err)
 				}
 				l.sources = append(l.sources, &source{pkg: p, name: filepath.Join(p.rel(), name),
-					test: strings.HasSuffix(name, "_test.go"), set: set, File: file})
+					test: strings.HasSuffix(name, "_test.go"), text: string(text), set: set, File: file})
 			}
 		}
 	}

@@ -67,7 +67,9 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 }
 
 // storeJob commits a job with its evaluation and answers. A priority of 0 is the job's.
-func (b *Backend) storeJob(w http.ResponseWriter, r *route.Request, q *query, cmd *fsm.JobRegister, priority int, warnings ...string) error {
+func (b *Backend) storeJob(w http.ResponseWriter, r *route.Request, q *query, cmd *fsm.JobRegister, priority int,
+	warnings ...string,
+) error {
 	if cmd.Job.HasOwnAllocations() {
 		cmd.Eval = jobEval(cmd.Job, structs.EvalTriggerJobRegister, cmd.Now)
 		cmd.Eval.JobModifyIndex = 0 // that of this very entry

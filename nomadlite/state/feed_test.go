@@ -15,11 +15,13 @@ func TestFeedTellsEachEntryOnceInOrder(t *testing.T) {
 	w := newWorld(t)
 	sub := w.store.Subscribe(100)
 	defer sub.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	from := w.index
 	fill(w)
 	items := map[string]int{}
 	for index := from + 1; index <= w.index; index++ {
-		change, err := sub.Next(t.Context())
+		change, err := sub.Next(ctx)
 		if err != nil || change.Index != index {
 			t.Fatalf("got %d, %v; want %d", change.Index, err, index)
 		}

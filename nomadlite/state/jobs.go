@@ -312,7 +312,8 @@ func (tx *Txn) purgeJob(job *structs.Job) {
 // service that no one stopped stays: it may be scaled up again.
 func (tx *Txn) ReapJob(namespace, id string) bool {
 	job := tx.job(namespace, id)
-	if job == nil || job.Status != structs.JobStatusDead || !job.Stop && !endsByItself(job) || tx.liveAllocs(namespace, id) > 0 || tx.hasOpenEval(namespace, id) {
+	if job == nil || job.Status != structs.JobStatusDead || !job.Stop && !endsByItself(job) ||
+		tx.liveAllocs(namespace, id) > 0 || tx.hasOpenEval(namespace, id) {
 		return false
 	}
 	tx.purgeJob(job)

@@ -38,7 +38,8 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	v := s.at()
 	buf := bufio.NewWriterSize(w, 256<<10)
 	enc := codec.NewEncoder(buf)
-	if err := enc.Encode(snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Epoch: v.epoch, Version: structs.Version}); err != nil {
+	header := snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Epoch: v.epoch, Version: structs.Version}
+	if err := enc.Encode(header); err != nil {
 		return fmt.Errorf("write snapshot header: %w", err)
 	}
 	var count uint64
