@@ -376,3 +376,29 @@ func TestWordsOfTheCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestInternalPathsAreOnNoPublicPort, neither on a server's nor, through its session, on that of a client agent.
+func TestInternalPathsAreOnNoPublicPort(t *testing.T) {
+	c := newCluster(t)
+	for _, a := range []*agent{c.agent, c.nodes[0]} {
+		for _, path := range []string{"/v1/internal/node/register", "/v1/internal/node/heartbeat", "/v1/internal/node/assignments",
+			"/v1/internal/eval/dequeue", "/v1/internal/plan/submit", "/v1/%69nternal/node/allocs", "/v1/internal%2Fnode/allocs"} {
+			for _, method := range []string{"GET", "PUT", "POST"} {
+				req, err := http.NewRequestWithContext(limited(t), method, a.Addr()+path, strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("X-Nomadlite-Caller-Kind", "server")
+				req.Header.Set("X-Nomadlite-Caller-Hops", "1")
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+				if res.StatusCode != http.StatusNotFound {
+					t.Errorf("%s %s: %d", method, path, res.StatusCode)
+				}
+			}
+		}
+	}
+}

@@ -33,8 +33,11 @@ func take(h http.Header, conn Identity) (Identity, error) {
 		}
 	}
 	if conn.Kind == NodeSession && hops != "" {
-		// A node's agent forwards for its public port. The node speaks for itself, but the count goes on.
+		// A node's agent forwards for its public port: whoever asked there may not what the node itself may.
 		n, err := parseHops(hops)
+		if kind == kindNames[Public] {
+			conn = Identity{Kind: Public, Addr: conn.Addr}
+		}
 		conn.Hops = n
 		return conn, err
 	}

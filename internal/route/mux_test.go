@@ -352,3 +352,25 @@ func TestHijackPassesThrough(t *testing.T) {
 		t.Fatalf("got %d %q", res.StatusCode, data)
 	}
 }
+
+// TestTheNodesPublicPortIsNotTheNode: what an agent forwards for its public port may only what the public may.
+func TestTheNodesPublicPortIsNotTheNode(t *testing.T) {
+	m, err := NewNodeSession(Config{Routes: testRoutes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/v1/internal/node/register": 404, "/v1/job/a/versions/b/tag": 200} {
+		own := httptest.NewRecorder()
+		m.For(Identity{NodeID: "me"}).ServeHTTP(own, httptest.NewRequest("PUT", path, nil))
+		if own.Code != 200 {
+			t.Errorf("%s by the node: %d", path, own.Code)
+		}
+		req := httptest.NewRequest("PUT", path, nil)
+		Forward(req.Header, Identity{Kind: Public})
+		forwarded := httptest.NewRecorder()
+		m.For(Identity{NodeID: "me"}).ServeHTTP(forwarded, req)
+		if forwarded.Code != want {
+			t.Errorf("%s by somebody at the node's public port: %d, want %d", path, forwarded.Code, want)
+		}
+	}
+}
