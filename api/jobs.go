@@ -235,6 +235,31 @@ func (j *Jobs) ScaleStatus(ctx context.Context, id string, q *QueryOptions) (
 	return &out, meta, nil
 }
 
+// ScaleOptions are the options of the stops which a smaller count causes.
+type ScaleOptions struct {
+	NoShutdownDelay bool
+	KillTimeout     *time.Duration // shortens the wait before SIGKILL for these stops alone
+}
+
+// Scale gives a group of a job another count, or reports something about its scaling. A nil opts means none.
+func (j *Jobs) Scale(ctx context.Context, id string, req structs.ScalingRequest, opts *ScaleOptions, w *WriteOptions) (
+	*structs.JobRegisterResponse, *WriteMeta, error,
+) {
+	params := map[string]string{}
+	if opts != nil {
+		setTrue(params, "no_shutdown_delay", opts.NoShutdownDelay)
+		if opts.KillTimeout != nil {
+			params["kill_timeout"] = opts.KillTimeout.String()
+		}
+	}
+	var out structs.JobRegisterResponse
+	meta, err := j.client.write(ctx, http.MethodPut, jobPath(id, "/scale"), w.with(params), req, &out)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &out, meta, nil
+}
+
 // TagVersion names a version of a job, which is then kept.
 func (j *Jobs) TagVersion(ctx context.Context, id, name string, req structs.TagVersionRequest, w *WriteOptions) (
 	*WriteMeta, error,

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
@@ -13,12 +14,15 @@ const (
 	deploymentFailedByOperator = "Deployment marked as failed"
 	deploymentPaused           = "Deployment is paused"
 	deploymentResumed          = "Deployment is running"
+	deploymentUnhealthy        = "Failed due to unhealthy allocations"
 )
 
 func deploymentWriteRoutes(b *Backend) []route.Route {
 	return []route.Route{
 		write("/v1/deployment/fail/{deployment_id}", b.handler(b.failDeployment)),
 		write("/v1/deployment/pause/{deployment_id}", b.handler(b.pauseDeployment)),
+		write("/v1/deployment/promote/{deployment_id}", b.handler(b.promoteDeployment)),
+		write("/v1/deployment/allocation-health/{deployment_id}", b.handler(b.setDeploymentHealth)),
 	}
 }
 
@@ -42,7 +46,7 @@ func (b *Backend) failDeployment(w http.ResponseWriter, r *route.Request, q *que
 	if _, err := decodeOptional(r, &req); err != nil {
 		return err
 	}
-	noDelay, err := q.flag("no_shutdown_delay")
+	how, err := q.stopOptions()
 	if err != nil {
 		return err
 	}
@@ -50,7 +54,7 @@ func (b *Backend) failDeployment(w http.ResponseWriter, r *route.Request, q *que
 	if err != nil {
 		return err
 	}
-	return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusFailed, deploymentFailedByOperator, noDelay)
+	return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusFailed, deploymentFailedByOperator, how)
 }
 
 // pauseDeployment holds a deployment, or lets it go on.
@@ -64,32 +68,98 @@ func (b *Backend) pauseDeployment(w http.ResponseWriter, r *route.Request, q *qu
 		return err
 	}
 	if req.Pause {
-		return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusPaused, deploymentPaused, false)
+		return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusPaused, deploymentPaused, stopOptions{})
 	}
-	return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusRunning, deploymentResumed, false)
+	return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusRunning, deploymentResumed, stopOptions{})
 }
 
 // setDeploymentStatus stores the status together with the evaluation that acts on it; a pause needs none.
 func (b *Backend) setDeploymentStatus(w http.ResponseWriter, r *route.Request, q *query, d *structs.Deployment,
-	status, description string, noDelay bool) error {
+	status, description string, how stopOptions) error {
 	if !d.Active() {
 		return structs.Errorf(structs.CodeInvalid, "can't change terminal deployment %q with status %q", d.ID, d.Status)
 	}
 	cmd := &fsm.DeploymentStatus{Now: b.unixNano(), Update: &structs.DeploymentStatusUpdate{
 		DeploymentID: d.ID, Status: status, StatusDescription: description}}
-	out := structs.DeploymentUpdateResponse{}
-	if job := b.Store.Job(nil, d.Namespace, d.JobID); job != nil && status != structs.DeploymentStatusPaused {
-		cmd.Eval = jobEval(job, structs.EvalTriggerDeploymentWatcher, cmd.Now)
-		cmd.Eval.DeploymentID, cmd.Eval.NoShutdownDelay = d.ID, noDelay
-		out.EvalID = cmd.Eval.ID
+	if status != structs.DeploymentStatusPaused {
+		cmd.Eval = b.deploymentEval(d, cmd.Now)
 	}
-	_, index, err := b.apply(r.Context(), fsm.KindDeploymentStatus, cmd)
+	if cmd.Eval != nil {
+		cmd.Eval.NoShutdownDelay, cmd.Eval.KillTimeout = how.noShutdownDelay, how.killTimeout
+	}
+	return b.changeDeployment(w, r, q, fsm.KindDeploymentStatus, cmd, cmd.Eval)
+}
+
+// deploymentEval is the evaluation that acts on a change of a deployment, nil when its job was purged.
+func (b *Backend) deploymentEval(d *structs.Deployment, now int64) *structs.Evaluation {
+	job := b.Store.Job(nil, d.Namespace, d.JobID)
+	if job == nil {
+		return nil
+	}
+	eval := jobEval(job, structs.EvalTriggerDeploymentWatcher, now)
+	eval.DeploymentID = d.ID
+	return eval
+}
+
+// changeDeployment stores a change together with its evaluation and answers with both.
+func (b *Backend) changeDeployment(w http.ResponseWriter, r *route.Request, q *query, kind fsm.Kind, cmd any,
+	eval *structs.Evaluation) error {
+	_, index, err := b.apply(r.Context(), kind, cmd)
 	if err != nil {
 		return err
 	}
-	out.DeploymentModifyIndex = index
-	if cmd.Eval != nil {
-		out.EvalCreateIndex = index
+	out := structs.DeploymentUpdateResponse{DeploymentModifyIndex: index}
+	if eval != nil {
+		out.EvalID, out.EvalCreateIndex = eval.ID, index
 	}
 	return answerWrite(w, q, index, out)
+}
+
+// promoteDeployment makes canaries ordinary allocations: of all groups, or of those named.
+func (b *Backend) promoteDeployment(w http.ResponseWriter, r *route.Request, q *query) error {
+	var req structs.DeploymentPromoteRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	d, err := b.activeDeployment(r, req.DeploymentID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case req.All && len(req.Groups) > 0:
+		return structs.Errorf(structs.CodeInvalid, "All and Groups cannot be used together")
+	case !req.All && len(req.Groups) == 0:
+		return structs.Errorf(structs.CodeInvalid, "name the groups to promote, or ask for All")
+	}
+	cmd := &fsm.DeploymentPromote{DeploymentID: d.ID, Groups: req.Groups, Now: b.unixNano()}
+	cmd.Eval = b.deploymentEval(d, cmd.Now)
+	return b.changeDeployment(w, r, q, fsm.KindDeploymentPromote, cmd, cmd.Eval)
+}
+
+// setDeploymentHealth takes an operator's word on allocations. One that is not well fails the deployment.
+func (b *Backend) setDeploymentHealth(w http.ResponseWriter, r *route.Request, q *query) error {
+	var req structs.DeploymentAllocHealthRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	d, err := b.activeDeployment(r, req.DeploymentID)
+	if err != nil {
+		return err
+	}
+	healthy, unhealthy := req.HealthyAllocationIDs, req.UnhealthyAllocationIDs
+	if len(healthy)+len(unhealthy) == 0 {
+		return structs.Errorf(structs.CodeInvalid, "must specify at least one healthy/unhealthy allocation ID")
+	}
+	for _, id := range healthy {
+		if slices.Contains(unhealthy, id) {
+			return structs.Errorf(structs.CodeInvalid, "same allocation marked as healthy and unhealthy: %q", id)
+		}
+	}
+	cmd := &fsm.DeploymentHealth{DeploymentID: d.ID, Healthy: healthy, Unhealthy: unhealthy, Now: b.unixNano()}
+	if len(unhealthy) > 0 {
+		cmd.Fail = &structs.DeploymentStatusUpdate{DeploymentID: d.ID, Status: structs.DeploymentStatusFailed,
+			StatusDescription: deploymentUnhealthy}
+	}
+	cmd.Eval = b.deploymentEval(d, cmd.Now)
+	return b.changeDeployment(w, r, q, fsm.KindDeploymentHealth, cmd, cmd.Eval)
 }

@@ -19,6 +19,7 @@ func jobRoutes(b *Backend) []route.Route {
 		read("/v1/job/{job_id}/versions", b.handler(b.readJobVersions)),
 		read("/v1/job/{job_id}/submission", b.handler(b.readJobSubmission)),
 		read("/v1/job/{job_id}/scale", b.handler(b.readJobScale)),
+		write("/v1/job/{job_id}/scale", b.handler(b.scaleJob)),
 		read("/v1/jobs/statuses", b.handler(b.jobStatuses)),
 		{
 			Methods: []string{http.MethodPost}, Path: "/v1/jobs/statuses", ServedBy: route.Leader, Callers: route.Public,
@@ -138,66 +139,9 @@ func (b *Backend) readJobSubmission(w http.ResponseWriter, r *route.Request, q *
 	return answer(w, q, submission)
 }
 
-func (b *Backend) readJobScale(w http.ResponseWriter, r *route.Request, q *query) error {
-	ns, err := q.one()
-	if err != nil {
-		return err
-	}
-	var job *structs.Job
-	var allocs []*structs.Allocation
-	err = b.block(w, r, q, func(ws memdb.WatchSet, snap *state.Snapshot) uint64 {
-		job = snap.Job(ws, ns, r.Param("job_id"))
-		if job == nil {
-			return snap.TableIndex(state.TableJobs)
-		}
-		allocs = snap.AllocsByJob(ws, ns, r.Param("job_id"))
-		return max(job.ModifyIndex, newestAlloc(allocs))
-	})
-	if err != nil {
-		return err
-	}
-	if job == nil {
-		return notFound("job")
-	}
-	return answer(w, q, scaleStatus(job, allocs))
-}
-
 func newestAlloc(allocs []*structs.Allocation) (index uint64) {
 	for _, alloc := range allocs {
 		index = max(index, alloc.ModifyIndex)
 	}
 	return index
-}
-
-func scaleStatus(job *structs.Job, allocs []*structs.Allocation) *structs.JobScaleStatusResponse {
-	out := &structs.JobScaleStatusResponse{
-		JobID:          structs.Val(job.ID),
-		Namespace:      structs.Val(job.Namespace),
-		JobCreateIndex: job.CreateIndex,
-		JobModifyIndex: job.JobModifyIndex,
-		JobStopped:     job.Stop,
-		TaskGroups:     map[string]structs.TaskGroupScaleStatus{},
-	}
-	for _, group := range job.TaskGroups {
-		status := structs.TaskGroupScaleStatus{Desired: structs.Val(group.Count)}
-		for _, alloc := range allocs {
-			if alloc.TaskGroup != structs.Val(group.Name) || alloc.TerminalStatus() ||
-				(alloc.DeploymentStatus != nil && alloc.DeploymentStatus.Canary) {
-				continue
-			}
-			status.Placed++
-			if alloc.ClientStatus == structs.AllocClientStatusRunning {
-				status.Running++
-			}
-			if health := alloc.DeploymentStatus; health != nil && health.Healthy != nil {
-				if *health.Healthy {
-					status.Healthy++
-				} else {
-					status.Unhealthy++
-				}
-			}
-		}
-		out.TaskGroups[structs.Val(group.Name)] = status
-	}
-	return out
 }

@@ -58,25 +58,21 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 
 // drainSpec is what a request asks for, nil when it ends a drain. The options of the stops may come as parameters too.
 func drainSpec(req *structs.NodeUpdateDrainRequest, q *query) (*structs.DrainSpec, error) {
-	noDelay, err := q.flag("no_shutdown_delay")
-	if err != nil {
-		return nil, err
-	}
-	killTimeout, err := q.duration("kill_timeout")
+	how, err := q.stopOptions()
 	if err != nil {
 		return nil, err
 	}
 	if req.DrainSpec == nil {
-		if noDelay || killTimeout != nil {
+		if how.noShutdownDelay || how.killTimeout != nil {
 			return nil, structs.Errorf(structs.CodeInvalid,
 				"no_shutdown_delay and kill_timeout are options of a drain that begins or goes on, not of its end")
 		}
 		return nil, nil
 	}
 	spec := *req.DrainSpec
-	spec.NoShutdownDelay = spec.NoShutdownDelay || noDelay
-	if killTimeout != nil {
-		spec.KillTimeout = killTimeout
+	spec.NoShutdownDelay = spec.NoShutdownDelay || how.noShutdownDelay
+	if how.killTimeout != nil {
+		spec.KillTimeout = how.killTimeout
 	}
 	if spec.KillTimeout != nil && *spec.KillTimeout < 0 {
 		return nil, structs.Errorf(structs.CodeInvalid, "KillTimeout must be 0 or more, not %s", *spec.KillTimeout)
