@@ -273,6 +273,52 @@ func TestServicesOfASilentNodeAreNotFound(t *testing.T) {
 	}
 }
 
+// TestServicesThroughTheLossOfALeader: a node of three servers offers services through any of them, and goes on to do so
+// when the leader is killed (-9). Its services are found all the while.
+func TestServicesThroughTheLossOfALeader(t *testing.T) {
+	servers := threeServers(t)
+	var addrs []string
+	for _, s := range servers {
+		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", s.RPC))
+	}
+	node := newAgent(t, func(c map[string]any) {
+		c["name"], c["server"] = "node", map[string]any{"enabled": false}
+		c["client"] = map[string]any{"enabled": true, "servers": addrs}
+	})
+	node.Start()
+	offering := func(id string) *structs.Job {
+		return job(id, "exec sleep 600", func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+			g.Count = structs.Ptr(3)
+			task.Services = []*structs.Service{nomadService(id, "80")}
+		})
+	}
+	register(t, node.Client, offering("before"))
+	before := awaitInstances(t, node.Client, "before", 3)
+	lead := leader(t, servers)
+	servers[lead].Kill()
+	rest := servers[(lead+1)%3]
+	// The others elect one of them; until then they say that there is no leader.
+	deadline := time.Now().Add(waitLimit)
+	for {
+		if _, _, err := rest.Client.Jobs().Register(limited(t), offering("after"), nil, nil); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("no leader: %v", err)
+		}
+	}
+	awaitInstances(t, rest.Client, "after", 3)
+	for i, s := range awaitInstances(t, rest.Client, "before", 3) {
+		if s.ID != before[i].ID || s.ModifyIndex != before[i].ModifyIndex {
+			t.Errorf("service was %+v, is %+v", before[i], s)
+		}
+	}
+	if _, _, err := rest.Client.Jobs().Deregister(limited(t), "before", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitInstances(t, rest.Client, "before", 0)
+	servers[lead].Start()
+}
+
 // TestServicesOnTheCommandLine also changes tags in place, and shows what becomes of services for Consul.
 func TestServicesOnTheCommandLine(t *testing.T) {
 	a := newAgent(t, nil)

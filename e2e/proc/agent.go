@@ -224,6 +224,10 @@ func (a *Agent) cleanup() {
 	if a.cmd == nil {
 		return
 	}
+	if a.serverOnly() { // it has no tasks, and may be the last of a cluster that cannot decide any more
+		a.end()
+		return
+	}
 	select {
 	case <-a.exited:
 		if len(a.args) > 0 { // the tasks of a dev agent end with it
@@ -247,6 +251,28 @@ func (a *Agent) cleanup() {
 	if err := unmountBelow(a.Dir); err != nil {
 		a.t.Logf("clean up: %v", err)
 	}
+	a.showLog()
+}
+
+// serverOnly says that the agent is no client.
+func (a *Agent) serverOnly() bool {
+	client, _ := a.Config["client"].(map[string]any)
+	return client != nil && client["enabled"] == false
+}
+
+// end stops a server that may have ended already.
+func (a *Agent) end() {
+	select {
+	case <-a.exited:
+	default:
+		if err := a.Stop(); err != nil {
+			a.t.Logf("stop agent: %v", err)
+		}
+	}
+	a.showLog()
+}
+
+func (a *Agent) showLog() {
 	if a.t.Failed() {
 		log := a.Log()
 		a.t.Logf("agent's log:\n%s", log[max(0, len(log)-20000):])
@@ -264,9 +290,6 @@ func (a *Agent) stopJobs(ctx context.Context) {
 	for _, j := range jobs {
 		_, _, _ = a.Client.Jobs().Deregister(ctx, j.ID, &api.DeregisterOptions{NoShutdownDelay: true, KillTimeout: &now},
 			&api.WriteOptions{Namespace: j.Namespace})
-	}
-	if client, _ := a.Config["client"].(map[string]any); client != nil && client["enabled"] == false {
-		return // the nodes are others' to wait for
 	}
 	q := &api.QueryOptions{Namespace: structs.AllNamespaces, WaitTime: 5 * time.Second}
 	for {
