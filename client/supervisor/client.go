@@ -36,6 +36,8 @@ type Config struct {
 	IdleTimeout time.Duration
 	// NoCgroups follows processes by session, parents and environment, as is done where there is no unified hierarchy.
 	NoCgroups bool
+	// FindLimit bounds how long a supervisor that lives and does not answer is waited for. 0 means 5 s.
+	FindLimit time.Duration
 	LogLevel  string // of the supervisor's own log in Dir; "" means info
 	Logger    hclog.Logger
 }
@@ -60,6 +62,9 @@ type Client struct {
 func NewClient(cfg Config) *Client {
 	if cfg.IdleTimeout == 0 {
 		cfg.IdleTimeout = DefaultIdleTimeout
+	}
+	if cfg.FindLimit == 0 {
+		cfg.FindLimit = 5 * time.Second
 	}
 	if len(cfg.Command) == 0 {
 		// The link leads to this binary even after an upgrade has replaced its file.
@@ -112,7 +117,7 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 		return nil, fmt.Errorf("make directory of supervisors: %w", err)
 	}
 	allocdir.Spread(c.cfg.Dir)
-	if err := c.dialAll(ctx); err != nil {
+	if _, err := c.dialAll(ctx); err != nil {
 		return nil, err
 	}
 	// When one was lost and no other has come, its tasks wait for a new one to take them over.
@@ -133,7 +138,7 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 		return nil, err
 	}
 	// One whose agent died while starting it may have been quicker to take the tasks over.
-	if err := c.dialAll(ctx); err != nil {
+	if _, err := c.dialAll(ctx); err != nil {
 		return nil, err
 	}
 	c.found()

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// findLimit bounds how long supervisors that are there, but do not answer yet, are waited for.
-const findLimit = 10 * time.Second
-
 // Left says whether there are supervisors, or what dead ones left behind. It connects to none.
 func (c *Client) Left() bool {
 	entries, err := os.ReadDir(c.cfg.Dir)
@@ -22,24 +19,25 @@ func (c *Client) Left() bool {
 }
 
 // dialAll connects to all supervisors there are. One that lives but does not answer yet is waited for: the agent that
-// started it died meanwhile, and it may have taken the tasks of an earlier one over already.
-func (c *Client) dialAll(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, findLimit)
+// started it died meanwhile, and it may have taken the tasks of an earlier one over already. silent are those that did
+// not answer in time.
+func (c *Client) dialAll(ctx context.Context) (silent []string, err error) {
+	limit, cancel := context.WithTimeout(ctx, c.cfg.FindLimit)
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		starting, err := c.dialOnce(limit)
 		if err == nil && len(starting) == 0 {
-			return nil
+			return nil, nil
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		if limit.Err() != nil {
 			c.logger.Error("supervisors live and do not answer", "names", strings.Join(starting, ", "))
-			return nil
+			return starting, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -89,7 +87,8 @@ func lives(name string) bool {
 	return err == nil && strconv.FormatUint(p.startTick, 10) == tick && p.state != 'Z' && p.state != 'X'
 }
 
-// search looks for supervisors that came unnoticed, and says whether there were any.
+// search looks for supervisors that came unnoticed, and says whether there were any. It is an error when one lives and
+// does not answer: nobody can say then that a task does not exist.
 func (c *Client) search(ctx context.Context) (found bool, err error) {
 	c.connecting.Lock()
 	defer c.connecting.Unlock()
@@ -97,9 +96,13 @@ func (c *Client) search(ctx context.Context) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := c.dialAll(ctx); err != nil {
+	silent, err := c.dialAll(ctx)
+	if err != nil {
 		return false, err
 	}
 	after, _, err := c.current()
+	if err == nil && len(after) <= len(before) && len(silent) > 0 {
+		err = fmt.Errorf("ask supervisors: %s does not answer", strings.Join(silent, ", "))
+	}
 	return len(after) > len(before), err
 }

@@ -2,10 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -104,6 +106,30 @@ func awaitDir(t *testing.T, dir string, pid int) string {
 		case <-deadline:
 			t.Fatal("the supervisor makes no directory")
 		}
+	}
+}
+
+// A supervisor that is held up may have any task: no task is called unknown before it answers, and others start.
+func TestASilentSupervisorMayHaveTheTask(t *testing.T) {
+	n := newNode(t, Config{FindLimit: 200 * time.Millisecond})
+	task := n.start(n.spec("task", "exec sleep 600"))
+	pid := n.supervisorPID()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	n.restart()
+	if info, err := n.Status(n.ctx, "task"); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("got %+v, %v", info, err)
+	}
+	if _, err := n.Start(n.ctx, n.spec("other", "exec sleep 600")); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := n.Status(n.ctx, "task"); err != nil || info.PID != task.PID {
+		t.Errorf("got %+v, %v; want process %d", info, err, task.PID)
 	}
 }
 
