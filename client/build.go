@@ -55,6 +55,9 @@ func (c *Client) build(_ context.Context, req taskrunner.BuildRequest) (*driver.
 		StderrPath:   logs.FIFOPath(dir.LogDir(), task.Name, logs.Stderr),
 		CgroupParent: c.cfg.CgroupParent, KillSignal: task.KillSignal,
 	}
+	if until, leased := c.leases.Until(alloc.ID); leased {
+		cfg.Lease = &until
+	}
 	if r := alloc.AllocatedResources; r != nil {
 		cfg.Resources, cfg.Ports = r.Tasks[task.Name], r.Shared.Ports
 	}

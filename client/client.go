@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/lease"
 	"github.com/nomadlite/nomadlite/client/servers"
 	"github.com/nomadlite/nomadlite/client/service"
 	"github.com/nomadlite/nomadlite/client/state"
@@ -62,6 +63,8 @@ type Client struct {
 	life    context.Context
 	end     context.CancelFunc // of life: the runners'
 
+	leases *lease.Tracker
+
 	mu      sync.Mutex
 	held    map[string]*held
 	specs   map[string]*spec
@@ -77,6 +80,8 @@ type Client struct {
 	wakeDuty   chan struct{}
 	wakeReport chan struct{}
 	wakeGC     chan struct{}
+	wakeLeases chan struct{}
+	wakeRenew  chan struct{}
 	reregister atomic.Bool
 
 	started sync.Once
@@ -97,6 +102,7 @@ func New(cfg Config) (*Client, error) {
 		held: map[string]*held{}, specs: map[string]*spec{}, dirty: map[string]struct{}{},
 		registered: newGate(), synced: newGate(), warmed: newGate(),
 		wakeDuty: make(chan struct{}, 1), wakeReport: make(chan struct{}, 1), wakeGC: make(chan struct{}, 1),
+		wakeLeases: make(chan struct{}, 1), wakeRenew: make(chan struct{}, 1),
 		done: make(chan struct{}),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
@@ -147,6 +153,9 @@ func (c *Client) prepare(ctx context.Context) error {
 		c.conn = c.servers
 	}
 	c.services = c.newServices()
+	if err := c.restoreLeases(); err != nil {
+		return err
+	}
 	if err := c.restore(); err != nil {
 		return err
 	}
@@ -186,11 +195,14 @@ func (c *Client) Run(ctx context.Context) error {
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
+	over, _ := c.leases.Expired()
+	c.fence(over) // before anything of it is started anew
 	c.reclaim(ctx)
 	c.startRunners()
 
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){c.connect, c.duty, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer} {
+	for _, loop := range []func(context.Context){c.connect, c.duty, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer,
+		c.keepLeases, c.renewLeases, c.supervisor.KeepLeases} {
 		loops.Go(func() { loop(ctx) })
 	}
 	<-ctx.Done()

@@ -55,8 +55,10 @@ type Config struct {
 	ServiceDiscovery  bool
 
 	MaxKillTimeout time.Duration
-	GC             gc.Limits
-	GCInterval     time.Duration
+	// Lease, when above 0, ends every allocation of the node once no heartbeat was confirmed for that long.
+	Lease      time.Duration
+	GC         gc.Limits
+	GCInterval time.Duration
 
 	// Drivers are the plugin blocks by driver name, already decoded to plain values.
 	Drivers map[string]DriverConfig

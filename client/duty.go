@@ -59,7 +59,11 @@ func (c *Client) duty(ctx context.Context) {
 		}
 		backoff = minBackoff
 		if known {
-			pause(ctx, ttl*4/10+jitter(ttl/10), c.wakeDuty)
+			every := ttl*4/10 + jitter(ttl/10)
+			if pace := c.leases.Pace(); pace > 0 {
+				every = min(every, pace)
+			}
+			pause(ctx, every, c.wakeDuty)
 		}
 	}
 }
@@ -69,6 +73,7 @@ func (c *Client) beat(ctx context.Context, known *bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	sent := time.Now()
+	sentSinceBoot, _ := c.clock.Boot()
 	if !*known {
 		node := c.Node().Copy()
 		node.Status = structs.NodeStatusInit
@@ -99,6 +104,7 @@ func (c *Client) beat(ctx context.Context, known *bool) (time.Duration, error) {
 	c.mu.Lock()
 	c.last, c.ttl = sent, ttl // from the moment it was sent: that is when the servers count from at the latest
 	c.mu.Unlock()
+	c.confirmed(sentSinceBoot)
 	c.registered.open()
 	return ttl, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/allocrunner"
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/lease"
 	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
 	"github.com/nomadlite/nomadlite/structs"
@@ -112,6 +113,10 @@ func (c *Client) restore() error {
 			if h.runner, err = c.newRunner(alloc, run, tasks, c.synced.ch); err != nil {
 				c.log.Error("allocation begins anew, since it cannot be restored", "alloc", alloc.ID, "error", err)
 				c.drop(h)
+				continue
+			}
+			if kill, fenced := h.runner.Fenced(); fenced {
+				c.leases.End(lease.Over{AllocID: alloc.ID, Kill: kill})
 			}
 		}
 	}
@@ -161,6 +166,9 @@ func (c *Client) dropStrays(r *records) {
 // newRunner makes a runner; the caller holds the lock or is alone.
 func (c *Client) newRunner(alloc *structs.Allocation, record *allocrunner.Local, tasks map[string]*taskrunner.Local,
 	hold <-chan struct{}) (*allocrunner.Runner, error) {
+	if gate := c.holdLease(alloc, hold != nil); gate != nil && hold == nil {
+		hold = gate
+	}
 	var previous <-chan struct{}
 	if p := c.held[alloc.PreviousAllocation]; p != nil && p.runner != nil && !p.runner.Terminal() {
 		previous = p.runner.Over()
@@ -251,6 +259,9 @@ func (c *Client) upsert(alloc *structs.Allocation) bool {
 	h.alloc, h.vanished = alloc, false
 	c.db.Put(state.Allocs, alloc.ID, alloc, nil)
 	if h.runner != nil {
+		if !h.runner.Terminal() {
+			c.holdLease(alloc, false)
+		}
 		h.runner.Update(alloc)
 	}
 	return false
@@ -360,6 +371,7 @@ func (c *Client) destroy(ctx context.Context, id string) {
 		c.log.Warn("allocation is not cleaned up", "alloc", id, "error", err)
 		return
 	}
+	c.leases.Drop(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h.runner = nil

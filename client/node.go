@@ -24,6 +24,7 @@ func (c *Client) describe(ctx context.Context) (*structs.Node, error) {
 		NodeClass: c.cfg.NodeClass, NodePool: c.cfg.NodePool, HTTPAddr: c.cfg.HTTPAddr, TLSEnabled: c.cfg.HTTPTLS,
 		Meta: maps.Clone(c.cfg.Meta), Status: structs.NodeStatusInit, CgroupParent: c.cfg.CgroupParent,
 		NodeMaxAllocs: c.cfg.NodeMaxAllocs, HostVolumes: c.cfg.HostVolumes,
+		Lease: c.cfg.Lease, MaxKillTimeout: c.cfg.MaxKillTimeout,
 	}
 	if node.Meta == nil {
 		node.Meta = map[string]string{}

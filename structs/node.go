@@ -37,6 +37,12 @@ type Node struct {
 	CreateIndex           uint64
 	ModifyIndex           uint64
 	NodeMaxAllocs         int
+	// Lease is what the node gives every allocation that runs there, 0 for none; see TaskGroup.LeaseOn.
+	Lease time.Duration `json:",omitempty"`
+	// MaxKillTimeout caps the kill_timeout of tasks on the node; 0 when it does not tell.
+	MaxKillTimeout time.Duration `json:",omitempty"`
+	// Maintenance is the downtime that was announced for the node, nil for none. The servers own it.
+	Maintenance *NodeMaintenance `json:",omitempty"`
 
 	// SecretID proves the node's identity on its session; it never leaves the servers and the node.
 	SecretID string `json:"-" cbor:"SecretID"`

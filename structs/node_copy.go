@@ -23,6 +23,7 @@ func (n *Node) Copy() *Node {
 	out.CSIControllerPlugins = copyMap(n.CSIControllerPlugins)
 	out.CSINodePlugins = copyMap(n.CSINodePlugins)
 	out.LastDrain = n.LastDrain.Copy()
+	out.Maintenance = n.Maintenance.Copy()
 	return &out
 }
 

@@ -154,7 +154,7 @@ func differentOnPurpose() map[string]string {
 func ownFields() []string {
 	return []string{
 		"Allocation.ObservedStatus", "Allocation.Condition", "DesiredTransition.KillTimeout", "Service.Namespace",
-		"DrainSpec.NoShutdownDelay", "DrainSpec.KillTimeout",
+		"DrainSpec.NoShutdownDelay", "DrainSpec.KillTimeout", "Node.Lease", "Node.MaxKillTimeout", "Node.Maintenance",
 	}
 }
 
@@ -182,8 +182,8 @@ func TestViewsAgreeWithTheFactsOfThePublicInterface(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if name == "Condition" || name == "ConsulMeshConfigEntry" {
-			continue // the first is ours, the second has no fields
+		if name == "Condition" || name == "NodeMaintenance" || name == "ConsulMeshConfigEntry" {
+			continue // the first two are ours, the last has no fields
 		}
 		typ := types[name]
 		for i := range typ.NumField() {

@@ -67,6 +67,7 @@ const (
 	LeaderDead   Cause = "leader dead"
 	MainDead     Cause = "main dead"
 	PrerunFailed Cause = "prerun failed"
+	LeaseOver    Cause = "lease over"
 	AgentLeaving Cause = "agent leaving" // a dev agent takes its allocations with it
 )
 
@@ -75,6 +76,7 @@ type view struct {
 	Record   Local
 	Stop     bool // the servers want it stopped
 	Leave    bool // a dev agent is leaving: everything ends, nothing more begins
+	Fenced   bool // its lease has run out
 	NoDelay  bool
 	Delay    time.Duration // the group's shutdown_delay
 	Left     time.Duration // of that wait, when it is under way
@@ -125,6 +127,8 @@ func decideRunning(v view) decision {
 		return decision{Act: endTasks, Cause: AgentLeaving}
 	case v.Stop:
 		return decision{Act: endTasks, Cause: Stopped}
+	case v.Fenced:
+		return decision{Act: endTasks, Cause: LeaseOver}
 	case v.Record.RestartAll != nil:
 		return decideRestart(v)
 	}

@@ -20,9 +20,11 @@ type Local struct {
 	Done       bool              // everything is over, postrun hooks included
 	Destroyed  bool              // garbage collected: nothing of it is left but this
 	RestartAll *RestartAll
-	Health     *structs.AllocDeploymentStatus
-	JudgedFor  string // the deployment, empty for none, for which Health was found
-	Hooks      map[string]hook.Record
+	// Fence is set once the lease has run out: the moment at which all processes are dead.
+	Fence     boottime.Deadline
+	Health    *structs.AllocDeploymentStatus
+	JudgedFor string // the deployment, empty for none, for which Health was found
+	Hooks     map[string]hook.Record
 }
 
 // RestartAll is a request to begin all tasks anew, with the terms of ending them.

@@ -55,7 +55,8 @@ func (r *Runner) view() view {
 	tasks := r.taskViews()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay, Tasks: tasks}
+	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay,
+		Fenced: !r.local.Fence.IsZero(), Tasks: tasks}
 	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
 		v.Delay = *g.ShutdownDelay
 	}
@@ -185,7 +186,7 @@ func (r *Runner) prerun(ctx context.Context) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
-	if r.alloc.ServerTerminal() || r.leaving {
+	if r.alloc.ServerTerminal() || r.leaving || !r.local.Fence.IsZero() {
 		cancel()
 	}
 	r.interrupt = cancel
@@ -242,6 +243,8 @@ func (r *Runner) beginEnd(d decision) {
 			why = taskrunner.EventLeaderDead()
 		case MainDead:
 			why = taskrunner.EventMainDead()
+		case LeaseOver:
+			why = taskrunner.EventLeaseOver()
 		}
 		if v := t.runner.View(); why != nil && v.Phase != taskrunner.Dead && t.role != rolePoststop {
 			t.runner.Emit(why)

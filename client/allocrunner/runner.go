@@ -259,7 +259,9 @@ func (r *Runner) Leave() {
 
 // terms are those of the stop that the servers want; an allocation that is to run has none. The caller holds the
 // lock.
-func (r *Runner) terms() taskrunner.Order {
+func (r *Runner) terms() taskrunner.Order { return r.fenceTerms(r.wantedTerms()) }
+
+func (r *Runner) wantedTerms() taskrunner.Order {
 	if r.leaving {
 		return taskrunner.Order{NoShutdownDelay: true, KillTimeout: new(time.Duration)}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -54,6 +55,8 @@ type TaskConfig struct {
 	KillSignal   string // "" means SIGINT
 	MaxLogFiles  int    // 0 means 10
 	LogFileBytes int64  // 0 means 10 MiB
+	// Lease, when not nil, is when the task is to be killed unless Renew moves it; see Leaser.
+	Lease *boottime.Deadline
 }
 
 // DefaultCgroupParent is the cgroup below which tasks get theirs.
@@ -116,6 +119,13 @@ type Runner interface {
 	Destroy(ctx context.Context, taskID string, force bool) error
 	Inspect(ctx context.Context, taskID string) (*TaskStatus, error)
 	Stats(ctx context.Context, taskID string) (*structs.TaskResourceUsage, error)
+}
+
+// Leaser is implemented by drivers whose tasks outlive the agent. A task that was started with a lease is killed, with
+// its whole tree, when that has run out, whatever becomes of the agent.
+type Leaser interface {
+	// Renew moves leases, by task id. Tasks that have ended, or that have none, are passed over.
+	Renew(ctx context.Context, until map[string]boottime.Deadline) error
 }
 
 // Driver is the whole contract, which the suite of client/drivertest holds each driver to. All methods are safe for

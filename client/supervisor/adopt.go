@@ -164,6 +164,11 @@ func (s *server) adopt(path string, rec record) {
 	if err := s.poller.add(fd, func([]byte) { s.adoptedEnded(t, fd) }); err != nil {
 		s.logger.Error("cannot watch adopted task", "task", t.rec.ID, "error", err)
 	}
+	if t.rec.Leased {
+		// Its lease was in the mind of the supervisor that died.
+		t.over = true
+		s.work.Go(func() { s.killTask(t) })
+	}
 }
 
 // adoptedEnded is called by the poller when the pidfd of an adopted task is readable.

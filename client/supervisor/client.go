@@ -54,6 +54,9 @@ type Client struct {
 	owner  map[string]string // task id -> name of its supervisor, as last seen
 	lost   bool              // a connection broke since supervisors were last looked for
 	closed bool
+	leased map[string]leasedTask // by task id
+
+	leaseNews chan struct{}
 
 	children []int // supervisors that we started; they normally outlive us
 }
@@ -76,7 +79,8 @@ func NewClient(cfg Config) *Client {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return &Client{cfg: cfg, logger: cfg.Logger.Named("supervisor"), conns: map[string]*conn{}, owner: map[string]string{}}
+	return &Client{cfg: cfg, logger: cfg.Logger.Named("supervisor"), conns: map[string]*conn{}, owner: map[string]string{},
+		leased: map[string]leasedTask{}, leaseNews: make(chan struct{}, 1)}
 }
 
 // Close ends the connections. Tasks and supervisors go on.
@@ -126,15 +130,7 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 		c.found()
 		return after, err
 	}
-	name, err := c.launch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := dial(ctx, c.cfg.Dir, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.keep(name, conn); err != nil {
+	if _, err := c.another(ctx); err != nil {
 		return nil, err
 	}
 	// One whose agent died while starting it may have been quicker to take the tasks over.
@@ -144,6 +140,19 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 	c.found()
 	after, _, err = c.current()
 	return after, err
+}
+
+// another starts a supervisor of this binary's version beside those there are.
+func (c *Client) another(ctx context.Context) (*conn, error) {
+	name, err := c.launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dial(ctx, c.cfg.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return conn, c.keep(name, conn)
 }
 
 func (c *Client) found() {
@@ -184,6 +193,9 @@ func (c *Client) keep(name string, conn *conn) error {
 		return errors.New("supervisor client is closed")
 	}
 	c.conns[name] = conn
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.onEnd = c.tellLeases // its leased tasks have lost their supervisor
 	return nil
 }
 
@@ -257,6 +269,11 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 			}
 		}
 		conn, began := conns[len(conns)-1], time.Now()
+		if spec.Lease != nil && conn.hello.Version < leaseVersion {
+			if conn, err = c.another(ctx); err != nil {
+				return nil, err
+			}
+		}
 		resp, err := conn.call(ctx, request{Op: opStart, Start: spec})
 		if errors.Is(err, errLost) && !deaths.tooMany(began) {
 			continue
@@ -270,6 +287,9 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 		c.mu.Lock()
 		c.owner[spec.TaskID] = conn.hello.Name
 		c.mu.Unlock()
+		if spec.Lease != nil {
+			c.noteLease(conn, *resp.Task, *spec.Lease)
+		}
 		return resp.Task, nil
 	}
 }
@@ -420,6 +440,7 @@ func (c *Client) Destroy(ctx context.Context, taskID string, force bool) error {
 	if err == nil || errors.Is(err, ErrNotFound) {
 		c.mu.Lock()
 		delete(c.owner, taskID)
+		delete(c.leased, taskID)
 		c.mu.Unlock()
 	}
 	return err

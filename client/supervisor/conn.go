@@ -29,6 +29,7 @@ type conn struct {
 	waiting map[uint64]chan *response
 	dead    bool
 	done    chan struct{} // closed when dead
+	onEnd   func()        // called then
 }
 
 // dial connects to a supervisor's socket and learns who it is.
@@ -80,6 +81,9 @@ func (c *conn) read() {
 	defer c.mu.Unlock()
 	c.dead = true
 	close(c.done)
+	if c.onEnd != nil {
+		c.onEnd()
+	}
 	for id, ch := range c.waiting {
 		delete(c.waiting, id)
 		close(ch)

@@ -7,12 +7,16 @@ import (
 	"io"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/internal/codec"
 )
 
 // ProtocolVersion is told in hello by both sides. The protocol only grows: fields and operations are added, never
 // changed or taken away, and what one side does not know it skips.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
+
+// leaseVersion is the first that knows leases.
+const leaseVersion = 2
 
 // maxMessage bounds one message; an environment is the largest thing in it.
 const maxMessage = 16 << 20
@@ -30,6 +34,7 @@ const (
 	opDestroy  = "destroy"
 	opAck      = "ack"
 	opShutdown = "shutdown"
+	opRenew    = "renew" // moves leases
 )
 
 // Codes of a refusal.
@@ -57,6 +62,9 @@ type StartSpec struct {
 	MaxFiles     int
 	MaxFileBytes int64
 	CgroupParent string
+	// Lease, when not nil, is when the task's processes are killed unless Renew moves it. They also die with the
+	// supervisor then.
+	Lease *boottime.Deadline
 }
 
 // User is who a task runs as.
@@ -76,6 +84,8 @@ type TaskInfo struct {
 	Adopted   bool   // started by a supervisor that is gone
 	Cgroup    string // absolute path, "" without one
 	Exit      *Exit
+	Leased    bool
+	Marks     []string // "K=V" of its environment, by which its processes are found without a cgroup
 }
 
 // Exit is how a task ended.
@@ -114,6 +124,7 @@ type request struct {
 	Signal  int
 	Timeout time.Duration
 	Force   bool
+	Leases  map[string]boottime.Deadline // by task id
 
 	deadline time.Time // of a stop that may have to be asked for again: sets Timeout
 }

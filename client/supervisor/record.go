@@ -38,6 +38,7 @@ type taskRecord struct {
 	MaxFileBytes int64
 	Marks        []string
 	BootID       string
+	Leased       bool `cbor:",omitempty"`
 }
 
 // startRecord is written once the process runs.

@@ -39,6 +39,7 @@ type server struct {
 	listen  net.Listener
 	poller  *poller
 	syncer  *syncer
+	leases  *leases
 	starts  chan struct{}
 	quit    chan string
 	work    sync.WaitGroup
@@ -72,6 +73,9 @@ func newServer(o Options, logger hclog.Logger) (*server, error) {
 		s.cgroups = findCgroups()
 	}
 	if s.poller, err = newPoller(); err != nil {
+		return nil, err
+	}
+	if s.leases, err = newLeases(s); err != nil {
 		return nil, err
 	}
 	go s.poller.run()
@@ -127,6 +131,7 @@ func (s *server) close() {
 	s.work.Wait()
 	s.syncer.close()
 	s.poller.close()
+	s.leases.close()
 	if empty && s.lock != nil {
 		os.RemoveAll(s.dir)
 	}
@@ -343,6 +348,8 @@ func (s *server) handle(c *agentConn, req *request) {
 		})
 	case opDestroy, opAck:
 		s.destroyTask(req.TaskID, req.Force && req.Op == opDestroy, func(err error) { reply(response{}, err) })
+	case opRenew:
+		reply(response{Tasks: s.leases.renew(req.Leases)}, nil)
 	case opShutdown:
 		reply(response{}, s.quitIfIdle("asked to"))
 	default:

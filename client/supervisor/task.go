@@ -13,6 +13,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/logs"
+	"github.com/nomadlite/nomadlite/internal/boottime"
 )
 
 // phase is where a task is; it only moves forward.
@@ -39,6 +40,8 @@ type task struct {
 	killAt time.Time
 	asked  syscall.Signal // the last stop signal sent
 	onRun  []func()       // what was asked for before the process was there
+	lease  boottime.Deadline
+	over   bool // the lease has run out, and nothing brings it back
 
 	waiters []waiter
 }
@@ -53,6 +56,7 @@ func (t *task) info() *TaskInfo {
 	return &TaskInfo{
 		ID: t.rec.ID, PID: t.start.PID, StartTick: t.start.StartTick, BootID: t.rec.BootID, StartedAt: t.start.At,
 		Running: t.phase < phaseEnded, Adopted: t.adopt, Cgroup: t.rec.Cgroup, Exit: t.exit,
+		Leased: t.rec.Leased, Marks: t.rec.Marks,
 	}
 }
 
@@ -119,7 +123,14 @@ func (s *server) register(spec *StartSpec) (*task, error) {
 	if _, dup := s.tasks[spec.TaskID]; dup {
 		return nil, refuse(codeExists, "start task: %s is there already", spec.TaskID)
 	}
+	if spec.Lease != nil {
+		if spec.Lease.Remaining(s.leases.clock) <= 0 {
+			return nil, refuse(codeStart, "start %s: its lease has run out", spec.Path)
+		}
+		t.rec.Leased, t.lease = true, *spec.Lease
+	}
 	s.tasks[spec.TaskID] = t
+	s.leases.arm()
 	return t, nil
 }
 
@@ -208,7 +219,12 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 			attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
 		}
 	}
-	if err := s.spawn(t, spec, attr); err != nil {
+	spawn := func() error { return s.spawn(t, spec, attr) }
+	if t.rec.Leased {
+		attr.Sys.Pdeathsig = syscall.SIGKILL
+		spawn = func() error { return s.leases.fork(func() error { return s.spawn(t, spec, attr) }) }
+	}
+	if err := spawn(); err != nil {
 		return refuse(codeStart, "start %s: %s", spec.Path, startError(err, spec))
 	}
 	return nil

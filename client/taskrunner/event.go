@@ -50,6 +50,14 @@ func EventMainDead() *structs.TaskEvent {
 	return event(structs.TaskMainDead, "Main tasks in the group died", nil)
 }
 
+// EventLeaseOver says that no heartbeat was confirmed for as long as the allocation's lease; it fails the task.
+func EventLeaseOver() *structs.TaskEvent {
+	const message = "Lease has run out: no heartbeat of the node was confirmed in time"
+	e := event(structs.TaskKilling, message, map[string]string{"kill_reason": message, "fails_task": "true"})
+	e.KillReason, e.FailsTask = message, true
+	return e
+}
+
 // EventGroupDelay says that the group's shutdown_delay is being waited.
 func EventGroupDelay(d time.Duration) *structs.TaskEvent {
 	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))

@@ -28,6 +28,7 @@ func (r *resolver) client(s *Settings, withServer bool) *client.Config {
 		NodeMaxAllocs: structs.Val(in.NodeMaxAllocs), CgroupParent: structs.Val(in.CgroupParent),
 		DefaultIneligible: structs.Val(in.DefaultIneligible),
 		MaxKillTimeout:    r.duration("client.max_kill_timeout", in.MaxKillTimeout),
+		Lease:             r.duration("client.lease", in.Lease),
 		GCInterval:        r.duration("client.gc_interval", in.GCInterval),
 		DevMode:           r.dev,
 	}

@@ -32,6 +32,12 @@ func After(c Clock, d time.Duration) Deadline {
 	return Deadline{BootID: id, At: since + d, Wall: c.Now().Add(d)}
 }
 
+// MomentAt is the moment at which the boot-time clock of this boot shows since.
+func MomentAt(c Clock, since time.Duration) Deadline {
+	now, id := c.Boot()
+	return Deadline{BootID: id, At: since, Wall: c.Now().Add(since - now)}
+}
+
 // IsZero says that there is no deadline.
 func (d Deadline) IsZero() bool { return d.BootID == "" && d.At == 0 && d.Wall.IsZero() }
 

@@ -38,3 +38,32 @@ func TestSystemClockMovesForward(t *testing.T) {
 		t.Fatal("only the zero value is no deadline")
 	}
 }
+
+func TestAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := Fake{ID: "boot-1"}
+		a := NewAlarm(clock)
+		defer a.Close()
+		now, _ := clock.Boot()
+		a.Set(now + time.Hour)
+		a.Set(now + time.Minute)
+		<-a.C
+		if later, _ := clock.Boot(); later-now != time.Minute {
+			t.Errorf("it rang after %s", later-now)
+		}
+	})
+	clock := System()
+	a := NewAlarm(clock)
+	now, _ := clock.Boot()
+	a.Set(now + time.Hour)
+	a.Set(now + 20*time.Millisecond)
+	<-a.C
+	if later, _ := clock.Boot(); later-now < 20*time.Millisecond {
+		t.Errorf("it rang after %s", later-now)
+	}
+	a.Set(now) // has passed
+	<-a.C
+	a.Set(now + time.Hour)
+	a.Close()
+	a.Set(now)
+}

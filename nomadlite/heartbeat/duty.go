@@ -46,6 +46,8 @@ type Duty struct {
 	lastBeat  map[string]time.Time
 	began     time.Time
 	returning map[string]string // node -> the status it is to have
+	judged    map[string]bool   // nodes whose silence is being judged and written down
+	round     chan struct{}     // closed at the end of the round under way
 }
 
 // New makes a duty that does nothing until Run.
@@ -61,29 +63,42 @@ func New(cfg Config) *Duty {
 	if cfg.MaxPerSecond <= 0 {
 		cfg.MaxPerSecond = 50
 	}
-	return &Duty{cfg: cfg, wake: make(chan struct{}, 1), timers: NewTimers()}
+	return &Duty{cfg: cfg, wake: make(chan struct{}, 1), timers: NewTimers(), round: make(chan struct{})}
 }
 
 // Beat renews a node's time and says when the next heartbeat is due. fresh says that the node has reported what its
 // allocations do since it connected; only then is it given new ones. It fails with structs.ErrNoLeader on a follower
 // and structs.ErrNodeNotFound for a node that must register first.
 func (d *Duty) Beat(ctx context.Context, nodeID string, fresh bool) (time.Duration, error) {
-	node := d.cfg.Store.Node(nil, nodeID)
-	if node == nil {
+	if d.cfg.Store.Node(nil, nodeID) == nil {
 		return 0, structs.ErrNodeNotFound
 	}
-	if d.leased(nodeID) {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.MinTTL)
+	defer cancel()
+	leased := d.leased(nodeID)
+	if leased {
 		// What this answer confirms is that nobody gives the node's leased allocations away: only a leader can.
-		ctx, cancel := context.WithTimeout(ctx, d.cfg.MinTTL)
-		defer cancel()
 		if err := d.cfg.Raft.VerifyLeader(ctx); err != nil {
 			return 0, structs.ErrNoLeader
 		}
 	}
-	d.mu.Lock()
+	ttl, err := d.beat(ctx, nodeID, fresh)
+	if err == nil && leased {
+		err = d.settle(ctx, nodeID)
+	}
+	return ttl, err
+}
+
+// beat notes a heartbeat, after any judgement of the node that is being written: what that counts from must not change
+// under it.
+func (d *Duty) beat(ctx context.Context, nodeID string, fresh bool) (time.Duration, error) {
+	if err := d.await(ctx, func() bool { return !d.judged[nodeID] }); err != nil {
+		return 0, err
+	}
 	defer d.mu.Unlock()
-	if !d.leading {
-		return 0, structs.ErrNoLeader
+	node := d.cfg.Store.Node(nil, nodeID)
+	if node == nil {
+		return 0, structs.ErrNodeNotFound
 	}
 	now := time.Now()
 	ttl := max(d.cfg.MinTTL, time.Duration(float64(d.timers.Len())/d.cfg.MaxPerSecond*float64(time.Second)))
@@ -98,6 +113,41 @@ func (d *Duty) Beat(ctx context.Context, nodeID string, fresh bool) (time.Durati
 	}
 	d.signal()
 	return ttl, nil
+}
+
+// settle waits until the state says that a node with leases was heard: the next leader, and who reads the state alone,
+// would else count from before that.
+func (d *Duty) settle(ctx context.Context, nodeID string) error {
+	err := d.await(ctx, func() bool {
+		node := d.cfg.Store.Node(nil, nodeID)
+		return node == nil || !node.Down()
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Unlock()
+	return nil
+}
+
+// await waits for a condition that a round of Run may make true, and returns with the lock held; not so with an error.
+func (d *Duty) await(ctx context.Context, done func() bool) error {
+	for {
+		d.mu.Lock()
+		if !d.leading {
+			d.mu.Unlock()
+			return structs.ErrNoLeader
+		}
+		if done() {
+			return nil
+		}
+		round := d.round
+		d.mu.Unlock()
+		select {
+		case <-round:
+		case <-ctx.Done():
+			return structs.Errorf(structs.CodeUnavailable, "the state of the node is still being written")
+		}
+	}
 }
 
 // Forget drops a node's timers: it was deregistered.
@@ -119,11 +169,9 @@ func (d *Duty) Active() int {
 
 // leased says whether a node has live allocations that die with its contact.
 func (d *Duty) leased(nodeID string) bool {
+	node := d.cfg.Store.Node(nil, nodeID)
 	for _, a := range d.cfg.Store.AllocsByNode(nil, nodeID) {
-		if a.ClientTerminal() {
-			continue
-		}
-		if patienceOf(a).fence > 0 {
+		if !a.ClientTerminal() && a.Group().FenceOn(node) > 0 {
 			return true
 		}
 	}
@@ -139,7 +187,9 @@ func (d *Duty) Run(ctx context.Context, ready func()) error {
 	defer alarm.Stop()
 	for {
 		missed, expired, returned, next := d.work(time.Now())
-		if err := d.write(ctx, missed, expired, returned); err != nil {
+		err := d.write(ctx, missed, expired, returned)
+		d.endRound()
+		if err != nil {
 			return err
 		}
 		if len(missed)+len(expired)+len(returned) > 0 {
@@ -160,7 +210,7 @@ func (d *Duty) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.leading, d.timers, d.began = true, NewTimers(), time.Now()
-	d.lastBeat, d.returning = map[string]time.Time{}, map[string]string{}
+	d.lastBeat, d.returning, d.judged = map[string]time.Time{}, map[string]string{}, map[string]bool{}
 	snap := d.cfg.Store.Snapshot()
 	for node := range snap.Nodes(nil) {
 		if !node.Down() {
@@ -186,6 +236,17 @@ func (d *Duty) end() {
 	defer d.mu.Unlock()
 	d.leading, d.timers = false, NewTimers()
 	d.lastBeat, d.returning = map[string]time.Time{}, map[string]string{}
+	close(d.round)
+	d.round = make(chan struct{})
+}
+
+// endRound lets go on who waits for what was being written.
+func (d *Duty) endRound() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.judged = map[string]bool{}
+	close(d.round)
+	d.round = make(chan struct{})
 }
 
 func (d *Duty) signal() {
@@ -200,6 +261,7 @@ func (d *Duty) work(now time.Time) (missed, expired []string, returned map[strin
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range d.timers.Due(now, batchSize) {
+		d.judged[key.NodeID] = true
 		if key.Kind == Missed {
 			missed = append(missed, key.NodeID)
 		} else {
@@ -244,7 +306,7 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 		if node == nil || !node.Down() || returned[id] != "" {
 			continue
 		}
-		o := judge.Expired(node, snap.AllocsByNode(nil, id))
+		o := judge.Expired(node, snap.AllocsByNode(nil, id), d.last(id))
 		if len(o.Update.Conditions) > 0 {
 			take(o)
 		} else {

@@ -28,18 +28,17 @@ type patience struct {
 	forever   bool          // its group wants no replacement, so that nothing is gained by giving it up
 }
 
-// patienceOf reads the terms of an allocation's group. One that was told to stop is waited for no longer than its
-// fence needs.
-func patienceOf(a *structs.Allocation) patience {
+// patienceOf reads the terms of an allocation's group on its node. One that was told to stop is waited for no longer
+// than its fence needs.
+func patienceOf(a *structs.Allocation, node *structs.Node) patience {
 	var p patience
 	tg := a.Group()
 	if tg == nil {
 		return p
 	}
 	p.forever = structs.Val(tg.PreventRescheduleOnLost)
-	var stopAfter *time.Duration
 	if d := tg.Disconnect; d != nil {
-		p.lostAfter, stopAfter = structs.Val(d.LostAfter), d.StopOnClientAfter
+		p.lostAfter = structs.Val(d.LostAfter)
 		if d.Replace != nil {
 			p.forever = !*d.Replace
 		}
@@ -50,21 +49,9 @@ func patienceOf(a *structs.Allocation) patience {
 	if p.lostAfter == 0 {
 		p.lostAfter = structs.Val(tg.MaxClientDisconnect)
 	}
-	if stopAfter == nil {
-		stopAfter = tg.StopAfterClientDisconnect
+	if p.fence = tg.FenceOn(node); p.fence > 0 {
+		p.lostAfter = 0 // nothing of it is left by then that could come back
 	}
-	if stopAfter == nil {
-		return p
-	}
-	// A leased group is lost only when its node has surely killed it: the lease, the longest kill timeout, and what
-	// two clocks may differ by.
-	lease := *stopAfter
-	var kill time.Duration
-	for _, t := range tg.Tasks {
-		kill = max(kill, structs.Val(t.KillTimeout))
-	}
-	lease += kill
-	p.fence = lease + lease/50 + 2*time.Second
 	return p
 }
 
@@ -77,7 +64,7 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 		if a.ClientTerminal() {
 			continue
 		}
-		p := patienceOf(a)
+		p := patienceOf(a, node)
 		until := j.Now.Add(p.lostAfter)
 		if p.lostAfter > 0 {
 			o.Update.Status = structs.NodeStatusDisconnected
@@ -108,8 +95,8 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 }
 
 // Expired decides about a silent node whose allocations have been unknown for some time: those whose time is up are
-// lost. It changes nothing (no conditions) when none is.
-func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation) Outcome {
+// lost. It changes nothing (no conditions) when none is. lastBeat is as for Missed.
+func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
 	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
 		Conditions: map[string]structs.Condition{}}}
 	var lost []*structs.Allocation
@@ -117,9 +104,13 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation) Outcome
 		if a.ClientTerminal() || a.Condition.Status != structs.ConditionUnknown || endless(a.Condition) {
 			continue
 		}
-		if a.Condition.Until.After(j.Now) {
-			o.soonest(a.Condition.Until)
-			if patienceOf(a).lostAfter > 0 {
+		p, until := patienceOf(a, node), a.Condition.Until
+		if fenced := lastBeat.Add(p.fence); p.fence > 0 && fenced.After(until) {
+			until = fenced // of a leader that has begun since, or has heard of the node once more
+		}
+		if until.After(j.Now) {
+			o.soonest(until)
+			if p.lostAfter > 0 {
 				o.Update.Status = structs.NodeStatusDisconnected
 			}
 			continue

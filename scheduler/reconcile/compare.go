@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -41,6 +42,7 @@ func Compare(from, to *structs.Job, name string) Difference {
 	d.add("spread", [][]*structs.Spread{from.Spreads, a.Spreads}, [][]*structs.Spread{to.Spreads, b.Spreads})
 	d.add("consul", a.Consul, b.Consul)
 	d.add("connect", connects(a.Services), connects(b.Services))
+	d.add("lease", leaseOf(a), leaseOf(b))
 	if len(a.Tasks) != len(b.Tasks) {
 		d.what = append(d.what, "tasks")
 	}
@@ -204,6 +206,13 @@ func (c *comparer) compare(a *structs.Allocation) Difference {
 		c.known[key] = d
 	}
 	return d
+}
+
+// leaseOf is what node and servers have to agree on to tell when a group has surely ended: a node that cannot be heard
+// would not learn of a change.
+func leaseOf(tg *structs.TaskGroup) [2]time.Duration {
+	lease, kill := tg.LeaseOn(nil)
+	return [2]time.Duration{lease, kill}
 }
 
 // TaskDestructive says whether a task's change from a to b stops what runs.

@@ -22,7 +22,8 @@ func newSubject(in *Input, a *structs.Allocation, tg *structs.TaskGroup, success
 	if own == nil {
 		own = tg
 	}
-	return &subject{in: in, alloc: a, tg: tg, node: in.Node(a.NodeID), terms: termsOf(own), successor: successor}
+	node := in.Node(a.NodeID)
+	return &subject{in: in, alloc: a, tg: tg, node: node, terms: termsOf(own, node), successor: successor}
 }
 
 func (s *subject) jobGone() bool     { return s.in.Job.Stopped() || s.tg == nil }

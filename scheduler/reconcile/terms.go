@@ -6,10 +6,6 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-// fenceSlack is how much longer the servers wait than a node needs to stop a fenced group: for clocks that run apart
-// (2 %) and for what is on its way.
-const fenceSlack = 2 * time.Second
-
 // terms say what a group wants when its node cannot be heard.
 type terms struct {
 	lostAfter time.Duration // how long it is unknown before it is lost; 0 for at once
@@ -27,12 +23,12 @@ const (
 )
 
 // termsOf reads the disconnect block, or the older options that it took the place of.
-func termsOf(tg *structs.TaskGroup) terms {
+func termsOf(tg *structs.TaskGroup, node *structs.Node) terms {
 	t := terms{replace: true, strategy: strategyBestScore}
 	if tg == nil {
 		return t
 	}
-	stopAfter := structs.Val(tg.StopAfterClientDisconnect)
+	t.fence = tg.FenceOn(node)
 	t.lostAfter = structs.Val(tg.MaxClientDisconnect)
 	if structs.Val(tg.PreventRescheduleOnLost) {
 		t.replace = false
@@ -41,9 +37,6 @@ func termsOf(tg *structs.TaskGroup) terms {
 		if d.LostAfter != nil {
 			t.lostAfter = *d.LostAfter
 		}
-		if d.StopOnClientAfter != nil {
-			stopAfter = *d.StopOnClientAfter
-		}
 		if d.Replace != nil {
 			t.replace = *d.Replace
 		}
@@ -51,22 +44,5 @@ func termsOf(tg *structs.TaskGroup) terms {
 			t.strategy = s
 		}
 	}
-	if stopAfter > 0 {
-		stop := stopAfter + longestKill(tg)
-		t.fence = stop + stop/50 + fenceSlack
-	}
 	return t
-}
-
-// longestKill is how long a node may need to kill the group's tasks.
-func longestKill(tg *structs.TaskGroup) time.Duration {
-	var longest time.Duration
-	for _, task := range tg.Tasks {
-		kill := structs.DefaultKillTimeout
-		if task.KillTimeout != nil {
-			kill = *task.KillTimeout
-		}
-		longest = max(longest, min(kill, structs.DefaultMaxKillTimeout))
-	}
-	return longest
 }

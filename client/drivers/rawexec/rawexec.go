@@ -13,6 +13,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/supervisor"
+	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/internal/codec"
 )
 
@@ -42,7 +43,10 @@ type Driver struct {
 	usage map[string]sample // last figures per task, for rates
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver = (*Driver)(nil)
+	_ driver.Leaser = (*Driver)(nil)
+)
 
 // New makes a driver; it does nothing yet.
 func New(cfg Config) *Driver {
@@ -99,6 +103,7 @@ func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Han
 	spec := &supervisor.StartSpec{
 		TaskID: cfg.ID, Path: path, Args: append([]string{c.command}, c.args...), Env: envList(cfg.Env), Dir: cfg.TaskDir,
 		User: user, OOMScoreAdj: c.oomScoreAdj, MaxFiles: cfg.MaxLogFiles, MaxFileBytes: cfg.LogFileBytes, CgroupParent: cfg.CgroupParent,
+		Lease: cfg.Lease,
 	}
 	if c.workDir != "" {
 		spec.Dir = c.workDir
@@ -204,6 +209,11 @@ func (d *Driver) Signal(ctx context.Context, taskID, signal string) error {
 		return fmt.Errorf("signal task: %w", err)
 	}
 	return contractError(d.cfg.Supervisor.Signal(ctx, taskID, sig))
+}
+
+// Renew moves the leases of tasks.
+func (d *Driver) Renew(ctx context.Context, until map[string]boottime.Deadline) error {
+	return d.cfg.Supervisor.Renew(ctx, until)
 }
 
 // Destroy makes the supervisor forget the task; with force a running one is killed first.
