@@ -152,16 +152,26 @@ func (b *Backend) jobFaults(job *structs.Job) structs.Errors {
 	if limit := b.Limits.JobMaxPriority; limit > 0 && structs.Val(job.Priority) > limit {
 		faults.Addf("job priority must be at most %d, not %d", limit, structs.Val(job.Priority))
 	}
-	if limit := b.maxCount(); job.HasOwnAllocations() {
-		count := 0
-		for _, group := range job.TaskGroups {
-			count += structs.Val(group.Count)
-		}
-		if count > limit {
-			faults.Addf("job asks for %d allocations: at most %d are allowed", count, limit)
+	b.tooMany(job, &faults)
+	return faults
+}
+
+// tooMany adds a fault when a job asks for more allocations than it may have.
+func (b *Backend) tooMany(job *structs.Job, faults *structs.Errors) {
+	if !job.HasOwnAllocations() {
+		return
+	}
+	limit, count := b.maxCount(), 0
+	for _, group := range job.TaskGroups {
+		// Together they may be more than a number holds.
+		count = min(count+min(max(structs.Val(group.Count), 0), limit+1), limit+1)
+		if u := group.Update; u != nil && structs.Val(u.Canary) > limit {
+			faults.Addf("group %q asks for %d canaries: at most %d are allowed", structs.Val(group.Name), *u.Canary, limit)
 		}
 	}
-	return faults
+	if count > limit {
+		faults.Addf("job asks for more than %d allocations, which are all that are allowed", limit)
+	}
 }
 
 func (b *Backend) maxCount() int {

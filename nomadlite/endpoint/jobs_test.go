@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -266,7 +267,7 @@ func TestLimitsOfJobs(t *testing.T) {
 	})}).says(500, "at most 80")
 	s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: job("web", func(j *structs.Job) {
 		j.TaskGroups[0].Count = structs.Ptr(11)
-	})}).says(500, "asks for 11 allocations: at most 10")
+	})}).says(500, "asks for more than 10 allocations")
 	s.register(job("web"))
 	var cfg structs.SchedulerConfigurationResponse
 	s.get("/v1/operator/scheduler/configuration").want(200, &cfg)
@@ -468,4 +469,24 @@ func TestVersionTags(t *testing.T) {
 	s.call("PUT", "/v1/job/nope/versions/new/tag", structs.TagVersionRequest{}).says(404, "job not found")
 	s.call("DELETE", "/v1/job/web/versions/golden/tag", nil).want(200, nil)
 	s.call("DELETE", "/v1/job/web/versions/golden/tag", nil).says(404, "not found")
+}
+
+// TestCountsThatOverflow: sums of counts that no number holds are too many, not few.
+func TestCountsThatOverflow(t *testing.T) {
+	s := newServer(t)
+	group := func(name string, count, canary int) *structs.TaskGroup {
+		g := job("x").TaskGroups[0].Copy()
+		g.Name, g.Count = &name, &count
+		if canary > 0 {
+			g.Update = &structs.UpdateStrategy{Canary: &canary}
+		}
+		return g
+	}
+	for says, groups := range map[string][]*structs.TaskGroup{
+		"job asks for more than 50000 allocations": {group("a", math.MaxInt, 0), group("b", math.MaxInt, 0)},
+		"more than 50000 allocations":              {group("a", math.MaxInt, 0), group("b", 1, 0)},
+		"asks for 9223372036854775807 canaries":    {group("a", 1, math.MaxInt)},
+	} {
+		s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: job("x", func(j *structs.Job) { j.TaskGroups = groups })}).says(500, says)
+	}
 }
