@@ -89,8 +89,8 @@ func NewNodeProtocol(cfg NodeConfig) *NodeProtocol {
 	}
 	return &NodeProtocol{
 		cfg: cfg, log: cfg.Logger.Named("node"), registering: map[string]chan struct{}{},
-		observer:  &observer{raft: cfg.Raft, state: storeReader{cfg.Store}, now: cfg.Now},
-		registrar: &registrar{raft: cfg.Raft, state: cfg.Store},
+		observer:  newObserver(cfg.Raft, storeReader{cfg.Store}, cfg.Now),
+		registrar: newRegistrar(cfg.Raft, cfg.Store),
 	}
 }
 
@@ -325,7 +325,7 @@ func (p *NodeProtocol) allocs(w http.ResponseWriter, r *route.Request) error {
 		}
 		kept = append(kept, o)
 	}
-	if _, err := p.observer.submit(r.Context(), kept); err != nil {
+	if err := p.observer.report(r.Context(), kept); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -3,7 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/nomadlite/nomadlite/internal/uuid"
@@ -14,20 +14,20 @@ import (
 // observationsPerEntry bounds one raft entry.
 const observationsPerEntry = 4096
 
-// applyTimeout bounds one raft entry of observations.
-const applyTimeout = 30 * time.Second
-
-// observer folds the observations of many nodes into few raft entries: the first goes out at once, and what arrives
-// while an entry is being written goes out together in the next.
+// observer writes what nodes observe, together with the evaluations which that gives cause for.
 type observer struct {
+	groupCommit[[]*structs.AllocObservation]
 	raft  Applier
 	state allocReader
 	now   func() time.Time
+}
 
-	mu       sync.Mutex
-	waiting  []*report
-	flushing bool
-	flushes  sync.WaitGroup
+func newObserver(raft Applier, state allocReader, now func() time.Time) *observer {
+	o := &observer{raft: raft, state: state, now: now}
+	o.limit = observationsPerEntry
+	o.rows = func(list []*structs.AllocObservation) int { return len(list) }
+	o.write = o.commit
+	return o
 }
 
 // allocReader is what the observer looks at.
@@ -36,80 +36,27 @@ type allocReader interface {
 	JobOf(namespace, id string) *structs.Job
 }
 
-// report is one node's batch.
-type report struct {
-	observations []*structs.AllocObservation
-	index        uint64
-	err          error
-	done         chan struct{}
-}
-
-// submit writes observations and waits until they are committed.
-func (o *observer) submit(ctx context.Context, observations []*structs.AllocObservation) (uint64, error) {
+// report writes a node's observations and waits until they are committed.
+func (o *observer) report(ctx context.Context, observations []*structs.AllocObservation) error {
 	if len(observations) == 0 {
-		return 0, nil
-	}
-	r := &report{observations: observations, done: make(chan struct{})}
-	o.mu.Lock()
-	o.waiting = append(o.waiting, r)
-	if !o.flushing {
-		o.flushing = true
-		o.flushes.Add(1)
-		go o.flush()
-	}
-	o.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.index, r.err
-	case <-ctx.Done():
-		return 0, fmt.Errorf("report allocations: %w", context.Cause(ctx))
-	}
-}
-
-// flush writes entries until nothing waits.
-func (o *observer) flush() {
-	defer o.flushes.Done()
-	for {
-		batch := o.take()
-		if batch == nil {
-			return
-		}
-		var all []*structs.AllocObservation
-		for _, r := range batch {
-			all = append(all, r.observations...)
-		}
-		now := o.now().UnixNano()
-		ctx, cancel := context.WithTimeout(context.Background(), applyTimeout)
-		_, index, err := o.raft.Apply(ctx, fsm.KindAllocObserve, &fsm.AllocObserve{
-			Observations: all, Evals: evalsFor(o.state, all, now), Now: now,
-		})
-		cancel()
-		if err != nil {
-			err = fmt.Errorf("store observations: %w", err)
-		}
-		for _, r := range batch {
-			r.index, r.err = index, err
-			close(r.done)
-		}
-	}
-}
-
-// take gives the next entry's reports, or ends the flush.
-func (o *observer) take() []*report {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n, size := 0, 0
-	for n < len(o.waiting) && (n == 0 || size+len(o.waiting[n].observations) <= observationsPerEntry) {
-		size += len(o.waiting[n].observations)
-		n++
-	}
-	if n == 0 {
-		o.flushing, o.waiting = false, nil
 		return nil
 	}
-	batch := o.waiting[:n:n]
-	o.waiting = o.waiting[n:]
-	return batch
+	if _, err := o.submit(ctx, observations); err != nil {
+		return fmt.Errorf("report allocations: %w", err)
+	}
+	return nil
+}
+
+func (o *observer) commit(ctx context.Context, batch [][]*structs.AllocObservation) (uint64, error) {
+	all := slices.Concat(batch...)
+	now := o.now().UnixNano()
+	_, index, err := o.raft.Apply(ctx, fsm.KindAllocObserve, &fsm.AllocObserve{
+		Observations: all, Evals: evalsFor(o.state, all, now), Now: now,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("store observations: %w", err)
+	}
+	return index, nil
 }
 
 // evalsFor are the evaluations which observations give cause for, one a job at most: of a failed allocation that

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
@@ -17,23 +16,19 @@ import (
 // servicesPerEntry bounds one raft entry of registrations.
 const servicesPerEntry = 4096
 
-// registrar folds what many nodes offer into few raft entries: the first goes out at once, and what arrives while one is
-// being written goes out together in the next. What the registry holds already costs no entry.
+// registrar writes what nodes offer. What the registry holds already costs no entry.
 type registrar struct {
+	groupCommit[*structs.NodeServicesRequest]
 	raft  Applier
 	state *state.Store
-
-	mu       sync.Mutex
-	waiting  []*offer
-	flushing bool
-	flushes  sync.WaitGroup
 }
 
-// offer is one node's request.
-type offer struct {
-	req  *structs.NodeServicesRequest
-	err  error
-	done chan struct{}
+func newRegistrar(raft Applier, store *state.Store) *registrar {
+	g := &registrar{raft: raft, state: store}
+	g.limit = servicesPerEntry
+	g.rows = func(req *structs.NodeServicesRequest) int { return len(req.Upsert) + len(req.Delete) }
+	g.write = g.commit
+	return g
 }
 
 // services changes what a node offers. Whether an allocation is the node's is decided where the entry is applied, since
@@ -57,85 +52,27 @@ func (p *NodeProtocol) services(w http.ResponseWriter, r *route.Request) error {
 		}
 		s.NodeID = req.NodeID
 	}
-	if err := p.registrar.submit(r.Context(), &req); err != nil {
-		return err
+	if _, err := p.registrar.submit(r.Context(), &req); err != nil {
+		return fmt.Errorf("register services: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// submit writes one request and waits until it is committed.
-func (g *registrar) submit(ctx context.Context, req *structs.NodeServicesRequest) error {
-	o := &offer{req: req, done: make(chan struct{})}
-	g.mu.Lock()
-	g.waiting = append(g.waiting, o)
-	if !g.flushing {
-		g.flushing = true
-		g.flushes.Add(1)
-		go g.flush()
-	}
-	g.mu.Unlock()
-	select {
-	case <-o.done:
-		return o.err
-	case <-ctx.Done():
-		return fmt.Errorf("register services: %w", context.Cause(ctx))
-	}
-}
-
-// flush writes entries until nothing waits.
-func (g *registrar) flush() {
-	defer g.flushes.Done()
-	for {
-		batch := g.take()
-		if batch == nil {
-			return
-		}
-		err := g.write(fold(batch, g.state))
-		for _, o := range batch {
-			o.err = err
-			close(o.done)
-		}
-	}
-}
-
-// take gives the next requests, or ends the flush.
-func (g *registrar) take() []*offer {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n, size := 0, 0
-	for n < len(g.waiting) {
-		more := len(g.waiting[n].req.Upsert) + len(g.waiting[n].req.Delete)
-		if n > 0 && size+more > servicesPerEntry {
-			break
-		}
-		size += more
-		n++
-	}
-	if n == 0 {
-		g.flushing, g.waiting = false, nil
-		return nil
-	}
-	batch := g.waiting[:n:n]
-	g.waiting = g.waiting[n:]
-	return batch
-}
-
-// write commits what is to go before what is to come: leaving discovery is what others wait for.
-func (g *registrar) write(gone []fsm.ServiceRef, offered []*structs.ServiceRegistration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), applyTimeout)
-	defer cancel()
+// commit writes what is to go before what is to come: leaving discovery is what others wait for.
+func (g *registrar) commit(ctx context.Context, batch []*structs.NodeServicesRequest) (index uint64, err error) {
+	gone, offered := fold(batch, g.state)
 	if len(gone) > 0 {
-		if _, _, err := g.raft.Apply(ctx, fsm.KindServiceDelete, &fsm.ServiceDelete{Services: gone}); err != nil {
-			return fmt.Errorf("remove services: %w", err)
+		if _, index, err = g.raft.Apply(ctx, fsm.KindServiceDelete, &fsm.ServiceDelete{Services: gone}); err != nil {
+			return 0, fmt.Errorf("remove services: %w", err)
 		}
 	}
 	if len(offered) > 0 {
-		if _, _, err := g.raft.Apply(ctx, fsm.KindServiceUpsert, &fsm.ServiceUpsert{Services: offered}); err != nil {
-			return fmt.Errorf("store services: %w", err)
+		if _, index, err = g.raft.Apply(ctx, fsm.KindServiceUpsert, &fsm.ServiceUpsert{Services: offered}); err != nil {
+			return 0, fmt.Errorf("store services: %w", err)
 		}
 	}
-	return nil
+	return index, nil
 }
 
 // changes are what one node wants, by id; nil is to be removed.
@@ -154,23 +91,23 @@ func (c *changes) set(key structs.ServiceKey, s *structs.ServiceRegistration) {
 
 // fold makes of requests, in the order in which they came, what has to be written. The last word of a node about a
 // service counts, and what is registered so already is left out.
-func fold(batch []*offer, store *state.Store) (gone []fsm.ServiceRef, offered []*structs.ServiceRegistration) {
+func fold(batch []*structs.NodeServicesRequest, store *state.Store) (gone []fsm.ServiceRef, offered []*structs.ServiceRegistration) {
 	nodes := map[string]*changes{}
 	var order []string
-	for _, o := range batch {
-		id := o.req.NodeID
+	for _, req := range batch {
+		id := req.NodeID
 		c := nodes[id]
 		if c == nil {
 			order = append(order, id)
 		}
-		if c == nil || o.req.Complete {
-			c = &changes{complete: o.req.Complete, wanted: map[structs.ServiceKey]*structs.ServiceRegistration{}}
+		if c == nil || req.Complete {
+			c = &changes{complete: req.Complete, wanted: map[structs.ServiceKey]*structs.ServiceRegistration{}}
 			nodes[id] = c
 		}
-		for _, key := range o.req.Delete {
+		for _, key := range req.Delete {
 			c.set(key, nil)
 		}
-		for _, s := range o.req.Upsert {
+		for _, s := range req.Upsert {
 			c.set(structs.ServiceKey{Namespace: s.Namespace, ID: s.ID}, s)
 		}
 	}

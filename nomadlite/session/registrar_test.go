@@ -84,28 +84,28 @@ func TestTheLastWordOfANodeCounts(t *testing.T) {
 	c.apply(fsm.KindServiceUpsert, &fsm.ServiceUpsert{Services: []*structs.ServiceRegistration{
 		{ID: offered("a", "old").ID, ServiceName: "old", NodeID: "n1", AllocID: "a"}}})
 	web, db := offered("a", "web"), offered("a", "db")
-	up := func(s ...*structs.ServiceRegistration) *offer {
-		return &offer{req: &structs.NodeServicesRequest{NodeID: "n1", Upsert: s}}
+	up := func(s ...*structs.ServiceRegistration) *structs.NodeServicesRequest {
+		return &structs.NodeServicesRequest{NodeID: "n1", Upsert: s}
 	}
-	down := func(s *structs.ServiceRegistration) *offer {
-		return &offer{req: &structs.NodeServicesRequest{NodeID: "n1", Delete: []structs.ServiceKey{keyOf(s)}}}
+	down := func(s *structs.ServiceRegistration) *structs.NodeServicesRequest {
+		return &structs.NodeServicesRequest{NodeID: "n1", Delete: []structs.ServiceKey{keyOf(s)}}
 	}
-	all := func(s ...*structs.ServiceRegistration) *offer {
+	all := func(s ...*structs.ServiceRegistration) *structs.NodeServicesRequest {
 		o := up(s...)
-		o.req.Complete = true
+		o.Complete = true
 		return o
 	}
 	for _, tc := range []struct {
 		name  string
-		batch []*offer
+		batch []*structs.NodeServicesRequest
 		want  string
 	}{
-		{"up", []*offer{up(web)}, "+web"},
-		{"up and down", []*offer{up(web), down(web)}, ""},
-		{"down and up", []*offer{down(web), up(web)}, "+web"},
-		{"all drops the rest", []*offer{up(web), all(db)}, "+db -old"},
-		{"all and more", []*offer{all(db), up(web), down(db)}, "+web -old"},
-		{"all with what is there", []*offer{down(offered("a", "old")), all(offered("a", "old"))}, "+old"},
+		{"up", []*structs.NodeServicesRequest{up(web)}, "+web"},
+		{"up and down", []*structs.NodeServicesRequest{up(web), down(web)}, ""},
+		{"down and up", []*structs.NodeServicesRequest{down(web), up(web)}, "+web"},
+		{"all drops the rest", []*structs.NodeServicesRequest{up(web), all(db)}, "+db -old"},
+		{"all and more", []*structs.NodeServicesRequest{all(db), up(web), down(db)}, "+web -old"},
+		{"all with what is there", []*structs.NodeServicesRequest{down(offered("a", "old")), all(offered("a", "old"))}, "+old"},
 	} {
 		gone, more := fold(tc.batch, c.store)
 		var got []string
