@@ -88,7 +88,7 @@ func (c *Client) CollectAlloc(ctx context.Context, id string) error {
 		return err
 	}
 	if !r.Terminal() {
-		return structs.Errorf(structs.CodeInvalid, "allocation %s: %w", id, errRunning)
+		return structs.Errorf(structs.CodeInvalid, "allocation %s has not ended", id)
 	}
 	c.destroy(ctx, id)
 	return nil

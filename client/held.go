@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -175,7 +174,7 @@ func (c *Client) newRunner(alloc *structs.Allocation, record *allocrunner.Local,
 	}
 	return allocrunner.New(allocrunner.Config{
 		Alloc: alloc, Drivers: c.drivers, Hooks: c.allocHooks(alloc),
-		TaskHooks: func(t *structs.Task) []hook.Hook { return c.taskHooks(alloc, t) },
+		TaskHooks: func(*structs.Task) []hook.Hook { return c.taskHooks(alloc) },
 		Build:     c.build, Store: store{c.db}, Observed: c.observed, Previous: previous, Hold: hold,
 		MaxKillTimeout: c.cfg.MaxKillTimeout, Clock: c.clock, Random: rand.Float64, Logger: c.log,
 	}, record, tasks)
@@ -392,5 +391,3 @@ func endedAt(o *structs.AllocObservation) time.Time {
 	}
 	return last
 }
-
-var errRunning = fmt.Errorf("allocation has not ended")

@@ -30,8 +30,8 @@ func (c *Client) allocHooks(alloc *structs.Allocation) []hook.Hook {
 	}
 }
 
-// taskHooks lists what happens around a task, in order.
-func (c *Client) taskHooks(alloc *structs.Allocation, task *structs.Task) []hook.Hook {
+// taskHooks lists what happens around each task of an allocation, in order.
+func (c *Client) taskHooks(alloc *structs.Allocation) []hook.Hook {
 	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
 	return []hook.Hook{
 		&validTask{drivers: c.drivers, interpolate: func(r *hook.TaskRequest) map[string]any {
