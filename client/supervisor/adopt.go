@@ -79,12 +79,22 @@ func (s *server) adoptAll() error {
 		if err := s.adoptDir(dir); err != nil {
 			s.logger.Error("cannot take over the tasks of another supervisor", "dir", dir, "error", err)
 		} else {
-			os.RemoveAll(dir)
-			os.Remove(filepath.Join(s.base, e.Name()+socketSuffix))
+			s.removeEmptied(dir, filepath.Join(s.base, e.Name()+socketSuffix))
 		}
 		lock.Close()
 	}
 	return nil
+}
+
+// removeEmptied removes what a supervisor left whose tasks were taken over. What stays is looked at again by the next.
+func (s *server) removeEmptied(dir, socket string) {
+	err := os.RemoveAll(dir)
+	if gone := os.Remove(socket); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
+		s.logger.Warn("cannot remove what another supervisor left", "dir", dir, "error", err)
+	}
 }
 
 func (s *server) adoptDir(dir string) error {
@@ -101,7 +111,9 @@ func (s *server) adoptDir(dir string) error {
 		rec, err := readRecord(own)
 		if err != nil {
 			s.logger.Error("task record is unreadable", "record", own, "error", err)
-			os.Rename(own, own+".bad")
+			if err := os.Rename(own, own+".bad"); err != nil { // kept for people, out of the way
+				s.logger.Error("cannot put unreadable record aside", "record", own, "error", err)
+			}
 			continue
 		}
 		s.adopt(own, rec)

@@ -138,7 +138,7 @@ func (s *server) register(spec *StartSpec) (*task, error) {
 func (s *server) startTask(t *task, spec *StartSpec) (*TaskInfo, error) {
 	if err := s.launch(t, spec); err != nil {
 		t.release()
-		os.Remove(t.path)
+		s.forgetRecord(t)
 		s.mu.Lock()
 		delete(s.tasks, spec.TaskID)
 		waiters := t.waiters
@@ -239,7 +239,11 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 		if err != nil {
 			return err
 		}
-		defer restore()
+		defer func() {
+			if err := restore(); err != nil {
+				s.logger.Error("cannot take back the supervisor's own oom_score_adj, which later tasks inherit", "error", err)
+			}
+		}()
 	}
 	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 	if err != nil && attr.Sys.UseCgroupFD && !errors.Is(err, unix.ENOENT) {
@@ -282,7 +286,7 @@ func (s *server) dropCgroup(t *task, why error) {
 }
 
 // setOOMScore sets our own score, which the process that is made next inherits: it has it from its first moment on.
-func setOOMScore(score int) (restore func(), err error) {
+func setOOMScore(score int) (restore func() error, err error) {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)
 	if err == nil {
@@ -291,7 +295,7 @@ func setOOMScore(score int) (restore func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("set oom_score_adj: %w", err)
 	}
-	return func() { os.WriteFile(file, before, 0) }, nil
+	return func() error { return os.WriteFile(file, before, 0) }, nil
 }
 
 // startError says what exec's bare errno means.
@@ -419,6 +423,13 @@ func (s *server) killTask(t *task) {
 	}
 }
 
+// forgetRecord removes a task's record. One that stays brings the ended task back when a supervisor takes over.
+func (s *server) forgetRecord(t *task) {
+	if err := os.Remove(t.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.logger.Error("cannot remove task record", "task", t.rec.ID, "error", err)
+	}
+}
+
 // destroyTask forgets a task that has ended; then is told once that is so.
 func (s *server) destroyTask(id string, force bool, then func(error)) {
 	s.mu.Lock()
@@ -430,7 +441,7 @@ func (s *server) destroyTask(id string, force bool, then func(error)) {
 	case t.phase == phaseEnded:
 		delete(s.tasks, id)
 		s.mu.Unlock()
-		os.Remove(t.path)
+		s.forgetRecord(t)
 		then(nil)
 		s.idleChanged()
 	case !force:
