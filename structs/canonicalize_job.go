@@ -49,6 +49,9 @@ func (j *Job) SetDefaults() {
 	if j.UI != nil {
 		dropNil(&j.UI.Links)
 	}
+	if j.Multiregion != nil {
+		dropNil(&j.Multiregion.Regions)
+	}
 	for _, tg := range j.TaskGroups {
 		tg.setDefaults(j)
 	}
@@ -238,6 +241,7 @@ func setPlacementDefaults(constraints *[]*Constraint, affinities *[]*Affinity, s
 	}
 	dropNil(spreads)
 	for _, s := range *spreads {
+		dropNil(&s.SpreadTarget)
 		setDefault(&s.Weight, DefaultSpreadWeight)
 	}
 }

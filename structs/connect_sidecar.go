@@ -13,6 +13,10 @@ const (
 )
 
 func (c *ConsulConnect) setDefaults() {
+	if t := c.SidecarTask; t != nil {
+		dropNil(&t.VolumeMounts)
+		dropNil(&t.Identities)
+	}
 	if c.SidecarService == nil || c.SidecarService.Proxy == nil {
 		return
 	}
