@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// pair is a server and two nodes that run one job with a single allocation, which writes a timestamp every 50 ms.
+type pair struct {
+	t      *testing.T
+	server *agent
+	nodes  []*agent
+	dir    string // one file of timestamps an allocation
+}
+
+// stamps ignores all signals that can be ignored. It writes in a child of the task's main process, so that the death of
+// that one alone would not end it, to a file of this life of the allocation.
+const stamps = `trap "" INT TERM; f=%s/$NOMAD_ALLOC_ID.$$; date +%%s%%N >> $f; echo up
+(while :; do date +%%s%%N >> $f; sleep 0.05; done) & while :; do wait; done`
+
+func newPair(t *testing.T, client map[string]any, change func(*structs.Job, *structs.TaskGroup, *structs.Task)) *pair {
+	t.Helper()
+	p := &pair{t: t, dir: t.TempDir()}
+	p.server = newAgent(t, func(c map[string]any) {
+		c["client"] = map[string]any{"enabled": false}
+		c["server"] = map[string]any{"enabled": true, "bootstrap_expect": 1, "min_heartbeat_ttl": "1s", "heartbeat_grace": "1s"}
+	})
+	p.server.Start()
+	for i := range 2 {
+		node := newAgent(t, func(c map[string]any) {
+			c["name"] = fmt.Sprint("node", i)
+			c["server"] = map[string]any{"enabled": false}
+			block := map[string]any{"enabled": true, "servers": []string{fmt.Sprintf("127.0.0.1:%d", p.server.RPC)}}
+			for key, value := range client {
+				block[key] = value
+			}
+			c["client"] = block
+		})
+		node.Start()
+		p.nodes = append(p.nodes, node)
+	}
+	register(t, p.server.Client, job("one", fmt.Sprintf(stamps, p.dir), change))
+	return p
+}
+
+// holder gives the allocation that runs, and its node's agent.
+func (p *pair) holder() (*structs.AllocationListStub, *agent) {
+	p.t.Helper()
+	alloc := awaitRunning(p.t, p.server.Client, "one", 1)[0]
+	for i, node := range p.nodes {
+		if alloc.NodeName == fmt.Sprint("node", i) {
+			return alloc, node
+		}
+	}
+	p.t.Fatalf("allocation is on %q", alloc.NodeName)
+	return nil, nil
+}
+
+// replaced waits until another allocation runs, and until it has written something.
+func (p *pair) replaced(old *structs.AllocationListStub) *structs.AllocationListStub {
+	p.t.Helper()
+	list := awaitAllocs(p.t, p.server.Client, "one", "a replacement", func(l []*structs.AllocationListStub) bool {
+		for _, a := range withStatus(l, structs.AllocClientStatusRunning) {
+			if a.ID != old.ID {
+				return true
+			}
+		}
+		return false
+	})
+	for _, a := range withStatus(list, structs.AllocClientStatusRunning) {
+		if a.ID != old.ID {
+			return a
+		}
+	}
+	return nil
+}
+
+// lives gives the files of an allocation, one for each of its lives.
+func (p *pair) lives(id string) []string {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, id+".*"))
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("files of %s: %v %v", id, files, err)
+	}
+	return files
+}
+
+// written gives the first and the last timestamp in a file.
+func (p *pair) written(file string) (first, last time.Time) {
+	p.t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	lines := strings.Fields(string(raw))
+	at := func(s string) time.Time {
+		ns, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return time.Unix(0, ns)
+	}
+	return at(lines[0]), at(lines[len(lines)-1])
+}
+
+// noOverlap checks that the old process had ended before the new one began, and not long before it had to.
+func (p *pair) noOverlap(old, replacement *structs.AllocationListStub, cut time.Time, lease time.Duration) {
+	p.t.Helper()
+	if old.NodeID == replacement.NodeID {
+		p.t.Errorf("the replacement is on the same node")
+	}
+	p.server.followLog(replacement.ID, "up")
+	files := p.lives(old.ID)
+	if len(files) > 1 {
+		p.t.Errorf("the old one was started again: %v", files)
+	}
+	_, last := p.written(files[0])
+	first, _ := p.written(p.lives(replacement.ID)[0])
+	p.t.Logf("contact ended; the old one ended after %s, the new one began after %s", last.Sub(cut), first.Sub(cut))
+	if !last.Before(first) {
+		p.t.Errorf("the old process wrote until %s after the new one had begun", last.Sub(first))
+	}
+	if last.Sub(cut) < lease/2 {
+		p.t.Errorf("the old process ended after %s, it had a lease of %s", last.Sub(cut), lease)
+	}
+}
+
+func leaseOf(d, kill time.Duration) func(*structs.Job, *structs.TaskGroup, *structs.Task) {
+	return func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+		g.Disconnect = &structs.DisconnectStrategy{StopOnClientAfter: &d}
+		task.KillTimeout = &kill
+	}
+}
+
+// TestFenceFrozenAgent freezes the agent: its supervisor kills the task, which ignores all signals and whose
+// kill_timeout is longer than its lease.
+func TestFenceFrozenAgent(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, nil, leaseOf(2*time.Second, 3*time.Second))
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	cut := time.Now()
+	if err := syscall.Kill(node.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(node.PID(), syscall.SIGCONT) })
+	replacement := p.replaced(old)
+	p.noOverlap(old, replacement, cut, 2*time.Second)
+	// It comes back, finds its task ended, and does not start it again.
+	if err := syscall.Kill(node.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	awaitAllocs(t, p.server.Client, "one", "the end of the old one", func(l []*structs.AllocationListStub) bool {
+		for _, a := range l {
+			if a.ID == old.ID {
+				return a.ClientStatus == structs.AllocClientStatusFailed || a.ClientStatus == structs.AllocClientStatusComplete
+			}
+		}
+		return false
+	})
+	p.noOverlap(old, replacement, cut, 2*time.Second)
+}
+
+// TestFenceKilledAgent kills the agent (-9), on a node that gives everything a lease.
+func TestFenceKilledAgent(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, map[string]any{"lease": "3s", "max_kill_timeout": "1s"}, nil)
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	cut := time.Now()
+	node.Kill()
+	p.noOverlap(old, p.replaced(old), cut, 3*time.Second)
+}
+
+// TestFenceKilledSupervisor kills the supervisor (-9): the agent, which lives, lets nothing of the task survive it, and
+// starts it anew.
+func TestFenceKilledSupervisor(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, nil, func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+		leaseOf(time.Minute, time.Second)(j, g, task)
+		task.RestartPolicy = &structs.RestartPolicy{Attempts: structs.Ptr(3), Delay: structs.Ptr(100 * time.Millisecond),
+			Interval: structs.Ptr(time.Minute), Mode: structs.Ptr("fail")}
+	})
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	first := p.lives(old.ID)[0]
+	socket, err := filepath.Glob(filepath.Join(node.Dir, "data", "client", "supervisor", "s-*.sock"))
+	if err != nil || len(socket) != 1 {
+		t.Fatalf("supervisors: %v %v", socket, err)
+	}
+	var pid, tick int
+	if _, err := fmt.Sscanf(filepath.Base(socket[0]), "s-%d-%d", &pid, &tick); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.server.followLog(old.ID, "up\nup\n")
+	files := p.lives(old.ID)
+	second := files[0]
+	if second == first {
+		second = files[len(files)-1]
+	}
+	_, last := p.written(first)
+	began, _ := p.written(second)
+	t.Logf("the old process wrote until %s before the new one began", began.Sub(last))
+	if len(files) != 2 || !last.Before(began) {
+		t.Errorf("lives %v: the old process wrote until %s after the new one had begun", files, last.Sub(began))
+	}
+	if same, _ := p.holder(); same.ID != old.ID {
+		t.Errorf("allocation %s became %s", old.ID, same.ID)
+	}
+}
