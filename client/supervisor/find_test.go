@@ -118,6 +118,10 @@ func TestASilentSupervisorMayHaveTheTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
+	var ws syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &ws, syscall.WUNTRACED, nil); err != nil || !ws.Stopped() { // all of its threads
+		t.Fatalf("stop supervisor: %v, %v", ws, err)
+	}
 	n.restart()
 	if info, err := n.Status(n.ctx, "task"); err == nil || errors.Is(err, ErrNotFound) {
 		t.Errorf("got %+v, %v", info, err)
