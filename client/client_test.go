@@ -337,6 +337,10 @@ func TestGarbageIsCollectedAndStaysForgotten(t *testing.T) {
 		a.servers.assign(id, jobOf("j"+id, "batch", mockTask(nil)), nil)
 		a.servers.untilStatus(id, "complete")
 	}
+	poll(t, "that the node knows its reports to have arrived", func() (string, bool) {
+		known, tracked := a.client.candidates()
+		return "", len(known) == tracked
+	})
 	a.client.CollectAll(context.Background())
 	for _, id := range []string{"a1", "a2", "a3"} {
 		if _, err := os.Stat(filepath.Join(a.cfg.DataDir, "alloc", id)); !os.IsNotExist(err) {
