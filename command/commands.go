@@ -13,7 +13,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		}
 	}
 	for _, g := range []group{
-		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"alloc", "Work with allocations"}, {"eval", "Work with evaluations"},
+		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"alloc", "Work with allocations"},
+		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
 		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
 		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
@@ -25,6 +26,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobPlan(), "plan")
 	add(jobStatus())
 	add(jobStop(), "stop")
+	add(jobScale())
+	add(jobRestart())
 	add(jobInspect(), "inspect")
 	add(jobValidate(), "validate")
 	add(jobInit(), "init")
@@ -43,8 +46,15 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(nodeStatus(), "node-status")
 	add(nodeDrain(), "node-drain")
 	add(nodeEligibility())
+	add(nodeMaintenance())
 	add(evalStatus(), "eval-status")
 	add(evalList())
+	add(deploymentList())
+	add(deploymentStatus())
+	add(deploymentFail())
+	add(deploymentPause())
+	add(deploymentResume())
+	add(deploymentPromote())
 	add(serviceList())
 	add(serviceInfo())
 	add(serviceDelete())

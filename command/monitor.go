@@ -14,6 +14,7 @@ import (
 type monitor struct {
 	c       *call
 	verbose bool
+	only    bool              // the evaluation, not its deployment
 	seen    map[string]string // allocation id -> last status told
 }
 
@@ -81,7 +82,7 @@ func (m *monitor) outcome(ctx context.Context, eval *structs.Evaluation) error {
 	if code != 0 {
 		return &exitError{code: code}
 	}
-	if eval.DeploymentID != "" {
+	if eval.DeploymentID != "" && !m.only {
 		return m.deployment(ctx, eval.DeploymentID)
 	}
 	return nil

