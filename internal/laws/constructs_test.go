@@ -120,7 +120,8 @@ func (g) init() {}
 
 // pureRooms decide without clocks, files, sockets or chance; their drivers hand these in. A file stands for itself.
 var pureRooms = []string{
-	"structs", "scheduler", "nomadlite/fsm", "nomadlite/state", "client/restart", "client/allocrunner/core.go",
+	"structs", "scheduler", "nomadlite/fsm", "nomadlite/state", "client/restart", "client/gc", "client/lease",
+	"client/allocrunner/core.go",
 	"nomadlite/broker/queue.go", "nomadlite/broker/blocked.go", "nomadlite/broker/heap.go",
 	"nomadlite/deploy/rollouts.go", "nomadlite/drain/drains.go", "nomadlite/drain/group.go", "nomadlite/drain/look.go",
 	"nomadlite/gc/find.go", "nomadlite/heartbeat/timers.go", "nomadlite/heartbeat/watch.go",
