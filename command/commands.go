@@ -46,7 +46,6 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(nodeStatus(), "node-status")
 	add(nodeDrain(), "node-drain")
 	add(nodeEligibility())
-	add(nodeMaintenance())
 	add(evalStatus(), "eval-status")
 	add(evalList())
 	add(deploymentList())

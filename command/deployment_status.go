@@ -75,7 +75,8 @@ func canaryTable(d *structs.Deployment) string {
 	rows := [][]string{{"Task Group", "Promoted", "Desired Canaries", "Placed Canaries", "Auto Revert"}}
 	for _, name := range sortedKeys(d.TaskGroups) {
 		if s := d.TaskGroups[name]; s.DesiredCanaries > 0 {
-			rows = append(rows, []string{name, yesNo(s.Promoted), fmt.Sprint(s.DesiredCanaries), fmt.Sprint(len(s.PlacedCanaries)), yesNo(s.AutoRevert)})
+			rows = append(rows, []string{name, yesNo(s.Promoted), fmt.Sprint(s.DesiredCanaries), fmt.Sprint(len(s.PlacedCanaries)),
+				yesNo(s.AutoRevert)})
 		}
 	}
 	if len(rows) == 1 {
