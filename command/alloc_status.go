@@ -83,6 +83,9 @@ func (f *allocStatusFlags) one(ctx context.Context, c *call, id string) error {
 			rows = append(rows, [2]string{related[0], shortID(related[1], f.verbose)})
 		}
 	}
+	if a.Orphaned() {
+		rows = append(rows, [2]string{"Orphaned", "yes: it was given up, and nobody knows whether it still runs"})
+	}
 	if a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
 		health := "unhealthy"
 		if *a.DeploymentStatus.Healthy {
@@ -112,8 +115,12 @@ func conditionText(cond structs.Condition) string {
 	if !cond.Since.IsZero() && text != structs.ConditionOK {
 		text += " since " + formatTime(cond.Since)
 	}
-	if !cond.Until.IsZero() {
+	switch {
+	case cond.Until.IsZero():
+	case cond.Status == structs.ConditionAway:
 		text += ", expected back by " + formatTime(cond.Until)
+	default:
+		text += ", given up at " + formatTime(cond.Until)
 	}
 	if cond.Reason != "" {
 		text += " (" + cond.Reason + ")"

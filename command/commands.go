@@ -46,6 +46,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(nodeStatus(), "node-status")
 	add(nodeDrain(), "node-drain")
 	add(nodeEligibility())
+	add(nodeMaintenance())
 	add(evalStatus(), "eval-status")
 	add(evalList())
 	add(deploymentList())

@@ -143,6 +143,7 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 		[2]string{"Class", orNone(n.NodeClass)}, [2]string{"DC", n.Datacenter}, [2]string{"Drain", yesNo(n.Drain)},
 		[2]string{"Eligibility", n.SchedulingEligibility}, [2]string{"Status", n.Status},
 		[2]string{"Drivers", strings.Join(healthy, ",")}))
+	f.maintenance(c, n)
 	if f.short {
 		return nil
 	}
@@ -158,6 +159,7 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 		}
 	}
 	sort.SliceStable(allocs, func(i, j int) bool { return allocs[i].CreateIndex > allocs[j].CreateIndex })
+	f.unheard(c, allocs)
 	rows := [][]string{{"ID", "Job ID", "Task Group", "Desired", "Status", "Created", "Modified"}}
 	now := time.Now()
 	for _, a := range allocs {
@@ -183,6 +185,14 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 	return nil
 }
 
+// maintenance shows the downtime that was announced. It masks eligibility.
+func (f *nodeStatusFlags) maintenance(c *call, n *structs.Node) {
+	if m := n.Maintenance; m != nil {
+		c.printf("\nMaintenance\n%s", pairs([2]string{"Since", formatTime(m.Since)}, [2]string{"Until", formatTime(m.Until)},
+			[2]string{"Reason", orNone(m.Reason)}, [2]string{"Placements", "none before it is over"}))
+	}
+}
+
 func (f *nodeStatusFlags) events(c *call, n *structs.Node) {
 	rows := [][]string{{"Time", "Subsystem", "Message"}}
 	for i := len(n.Events) - 1; i >= 0; i-- {
@@ -190,6 +200,27 @@ func (f *nodeStatusFlags) events(c *call, n *structs.Node) {
 		rows = append(rows, []string{formatTime(e.Timestamp), e.Subsystem, e.Message})
 	}
 	c.printf("\nNode Events\n%s", table(rows))
+}
+
+// unheard shows what the cluster knows of allocations whose node it cannot hear, orphans among them: those were given up
+// and may still run.
+func (f *nodeStatusFlags) unheard(c *call, allocs []*structs.Allocation) {
+	rows := [][]string{{"ID", "Observed", "Condition", "Since", "Until", "Orphaned", "Reason"}}
+	for _, a := range allocs {
+		cond := a.Condition
+		if a.ObservedTerminal() || cond.Status == "" || cond.Status == structs.ConditionOK {
+			continue
+		}
+		until := "-"
+		if !cond.Until.IsZero() {
+			until = formatTime(cond.Until)
+		}
+		rows = append(rows, []string{shortID(a.ID, f.verbose), a.ObservedStatus, cond.Status, formatTime(cond.Since), until,
+			yesNo(a.Orphaned()), orNone(cond.Reason)})
+	}
+	if len(rows) > 1 {
+		c.printf("\nUnheard Allocations\n%s", table(rows))
+	}
 }
 
 func (f *nodeStatusFlags) resources(c *call, n *structs.Node, allocs []*structs.Allocation) {

@@ -52,7 +52,8 @@ func (n *Node) Canonicalize() {
 
 // Ready says whether the node may get new allocations.
 func (n *Node) Ready() bool {
-	return n.Status == NodeStatusReady && n.DrainStrategy == nil && n.SchedulingEligibility == NodeEligible
+	return n.Status == NodeStatusReady && n.DrainStrategy == nil && n.SchedulingEligibility == NodeEligible &&
+		n.Maintenance == nil
 }
 
 // Down says that what runs on the node cannot be heard.

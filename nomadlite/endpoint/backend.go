@@ -42,6 +42,8 @@ type Cluster interface {
 type Heartbeats interface {
 	// Forget drops a node's timer (deregistered).
 	Forget(nodeID string)
+	// Reconsider looks again at the maintenance which a node has in the state.
+	Reconsider(nodeID string)
 }
 
 // Keyring signs and shows keys.

@@ -63,6 +63,8 @@ func (f *fakeCluster) ForceGC(context.Context) error       { f.collected++; retu
 
 type fakeHeartbeats struct{ forgotten []string }
 
+func (f *fakeHeartbeats) Reconsider(string) {}
+
 func (f *fakeHeartbeats) Forget(id string) { f.forgotten = append(f.forgotten, id) }
 
 type fakeKeyring struct{ raft *fakeRaft }

@@ -14,6 +14,7 @@ func nodeWriteRoutes(b *Backend) []route.Route {
 		write("/v1/node/{node_id}/evaluate", b.handler(b.evaluateNode)),
 		write("/v1/node/{node_id}/eligibility", b.handler(b.setNodeEligibility)),
 		write("/v1/node/{node_id}/drain", b.handler(b.drainNode)),
+		write("/v1/node/{node_id}/maintenance", b.handler(b.maintainNode)),
 		write("/v1/node/{node_id}/purge", b.handler(b.purgeNode)),
 	}
 }

@@ -86,6 +86,9 @@ func applyNodeStatus(tx *state.Txn, r *NodeStatus) (any, error) {
 	missing := 0
 	for _, u := range r.Updates {
 		err := tx.SetNodeStatus(u.NodeID, u.Status, u.Event, u.Conditions, r.Now)
+		if err == nil && u.EndMaintenance {
+			err = tx.SetNodeMaintenance(u.NodeID, nil, nil, r.Now)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, structs.ErrNodeNotFound):

@@ -80,6 +80,7 @@ func commands() []command {
 		newCommand(KindJobScale, "job-scale", applyJobScale),
 		newCommand(KindDeploymentPromote, "deployment-promote", applyDeploymentPromote),
 		newCommand(KindDeploymentHealth, "deployment-health", applyDeploymentHealth),
+		newCommand(KindNodeMaintenance, "node-maintenance", applyNodeMaintenance),
 	}
 }
 

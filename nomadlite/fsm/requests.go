@@ -42,6 +42,7 @@ const (
 	KindJobScale           Kind = 29
 	KindDeploymentPromote  Kind = 30
 	KindDeploymentHealth   Kind = 31
+	KindNodeMaintenance    Kind = 32
 )
 
 // JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.
@@ -133,6 +134,8 @@ type NodeStatusUpdate struct {
 	Event  *structs.NodeEvent
 	// Conditions by allocation id; those not named keep theirs.
 	Conditions map[string]structs.Condition
+	// EndMaintenance takes the node's maintenance away: its time is over.
+	EndMaintenance bool `cbor:",omitempty"`
 }
 
 // NodeDeregister removes nodes and marks what ran there lost.

@@ -68,6 +68,8 @@ func samples() []sample {
 			"a1": {NoShutdownDelay: ptr(true), KillTimeout: structs.Ptr(time.Second)}}, Now: at(8)}},
 		{KindNodeEvents, NodeEvents{Events: map[string][]*structs.NodeEvent{"n1": {{Message: "m", Timestamp: time.Unix(1700000000, 0).UTC()}}}}},
 		{KindNodeEligibility, NodeEligibility{NodeID: "n2", Eligibility: "ineligible", Now: at(9)}},
+		{KindNodeMaintenance, NodeMaintenance{NodeID: "n1", Maintenance: &structs.NodeMaintenance{
+			Since: time.Unix(1700000000, 0).UTC(), Until: time.Unix(1700001200, 0).UTC(), Reason: "new disk"}, Now: at(9)}},
 		{KindNodeDrain, NodeDrain{NodeID: "n2", Strategy: &structs.DrainStrategy{DrainSpec: structs.DrainSpec{Deadline: time.Hour}}, Now: at(10)}},
 		{KindNodeStatus, NodeStatus{Updates: []NodeStatusUpdate{{NodeID: "n1", Status: "disconnected",
 			Conditions: map[string]structs.Condition{"a2": {Status: "unknown", Since: time.Unix(1700000000, 0).UTC()}}}}, Now: at(11)}},

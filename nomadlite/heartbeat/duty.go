@@ -111,6 +111,7 @@ func (d *Duty) beat(ctx context.Context, nodeID string, fresh bool) (time.Durati
 	case !fresh && node.Down() && d.returning[nodeID] == "":
 		d.returning[nodeID] = structs.NodeStatusInit
 	}
+	d.announce(node)
 	d.signal()
 	return ttl, nil
 }
@@ -156,15 +157,41 @@ func (d *Duty) Forget(nodeID string) {
 	defer d.mu.Unlock()
 	d.timers.Drop(Key{NodeID: nodeID, Kind: Missed})
 	d.timers.Drop(Key{NodeID: nodeID, Kind: Tolerance})
+	d.timers.Drop(Key{NodeID: nodeID, Kind: Announced})
 	delete(d.lastBeat, nodeID)
 	delete(d.returning, nodeID)
+}
+
+// Reconsider looks again at the maintenance which a node has in the state.
+func (d *Duty) Reconsider(nodeID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if node := d.cfg.Store.Node(nil, nodeID); d.leading && node != nil {
+		d.announce(node)
+		d.signal()
+	}
+}
+
+// announce sets the timer of a node's maintenance; the caller holds the lock.
+func (d *Duty) announce(node *structs.Node) {
+	if key := (Key{NodeID: node.ID, Kind: Announced}); node.Maintenance != nil {
+		d.timers.Set(key, node.Maintenance.Until)
+	} else {
+		d.timers.Drop(key)
+	}
 }
 
 // Active is the number of nodes whose heartbeat is awaited.
 func (d *Duty) Active() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.lastBeat)
+	n := 0
+	for key := range d.timers.byKey {
+		if key.Kind == Missed {
+			n++
+		}
+	}
+	return n
 }
 
 // leased says whether a node has live allocations that die with its contact.
@@ -186,13 +213,13 @@ func (d *Duty) Run(ctx context.Context, ready func()) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		missed, expired, returned, next := d.work(time.Now())
-		err := d.write(ctx, missed, expired, returned)
+		due, next := d.work(time.Now())
+		err := d.write(ctx, due)
 		d.endRound()
 		if err != nil {
 			return err
 		}
-		if len(missed)+len(expired)+len(returned) > 0 {
+		if due.size() > 0 {
 			continue // there may be more than one batch
 		}
 		alarm.Reset(time.Until(next))
@@ -213,6 +240,7 @@ func (d *Duty) begin() {
 	d.lastBeat, d.returning, d.judged = map[string]time.Time{}, map[string]string{}, map[string]bool{}
 	snap := d.cfg.Store.Snapshot()
 	for node := range snap.Nodes(nil) {
+		d.announce(node)
 		if !node.Down() {
 			d.timers.Set(Key{NodeID: node.ID, Kind: Missed}, d.began.Add(d.cfg.FailoverTTL))
 			d.lastBeat[node.ID] = d.began
@@ -256,35 +284,48 @@ func (d *Duty) signal() {
 	}
 }
 
+// batch is what is due at one time, by node id.
+type batch struct {
+	missed, expired, announced []string
+	returned                   map[string]string // the status it is to have
+}
+
+func (b *batch) size() int {
+	return len(b.missed) + len(b.expired) + len(b.announced) + len(b.returned)
+}
+
 // work takes one batch of what is due.
-func (d *Duty) work(now time.Time) (missed, expired []string, returned map[string]string, next time.Time) {
+func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range d.timers.Due(now, batchSize) {
 		d.judged[key.NodeID] = true
-		if key.Kind == Missed {
-			missed = append(missed, key.NodeID)
-		} else {
-			expired = append(expired, key.NodeID)
+		switch key.Kind {
+		case Missed:
+			due.missed = append(due.missed, key.NodeID)
+		case Tolerance:
+			due.expired = append(due.expired, key.NodeID)
+		case Announced:
+			due.announced = append(due.announced, key.NodeID)
 		}
 	}
-	returned = map[string]string{}
+	due.returned = map[string]string{}
 	for id, status := range d.returning {
-		if len(returned) == batchSize {
+		if len(due.returned) == batchSize {
 			break
 		}
-		returned[id] = status
+		due.returned[id] = status
 		delete(d.returning, id)
 	}
 	next, ok := d.timers.Next()
 	if !ok {
 		next = now.Add(time.Hour)
 	}
-	return missed, expired, returned, next
+	return due, next
 }
 
 // write decides and commits one batch. A write that fails while this server still leads is tried again.
-func (d *Duty) write(ctx context.Context, missed, expired []string, returned map[string]string) error {
+func (d *Duty) write(ctx context.Context, due batch) error {
 	now := time.Now()
 	judge := Judge{NewID: d.cfg.NewID, Now: now}
 	snap := d.cfg.Store.Snapshot()
@@ -295,15 +336,15 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 		req.Evals = append(req.Evals, o.Evals...)
 		until[o.Update.NodeID] = o.Until
 	}
-	for _, id := range missed {
+	for _, id := range due.missed {
 		if node := snap.Node(nil, id); node != nil && !node.Down() && !d.heardSince(id) {
 			d.cfg.Logger.Warn("node missed its heartbeat", "node_id", id)
 			take(judge.Missed(node, snap.AllocsByNode(nil, id), d.last(id)))
 		}
 	}
-	for _, id := range expired {
+	for _, id := range due.expired {
 		node := snap.Node(nil, id)
-		if node == nil || !node.Down() || returned[id] != "" {
+		if node == nil || !node.Down() || due.returned[id] != "" {
 			continue
 		}
 		o := judge.Expired(node, snap.AllocsByNode(nil, id), d.last(id))
@@ -314,7 +355,17 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 		}
 	}
 	var ready []*structs.Node
-	for id, status := range returned {
+	for _, id := range due.announced {
+		node := snap.Node(nil, id)
+		if node == nil || node.Maintenance == nil || node.Maintenance.Covers(now) || due.returned[id] != "" {
+			continue // it was ended or made longer, or is judged with the node's return
+		}
+		take(judge.Announced(node, snap.AllocsByNode(nil, id), d.last(id)))
+		if node.Status == structs.NodeStatusReady {
+			ready = append(ready, node)
+		}
+	}
+	for id, status := range due.returned {
 		if node := snap.Node(nil, id); node != nil && node.Status != status {
 			take(judge.Returned(node, snap.AllocsByNode(nil, id), status))
 			if status == structs.NodeStatusReady {
@@ -331,7 +382,7 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 				return err
 			}
 			d.cfg.Logger.Error("node statuses could not be written", "nodes", len(req.Updates), "error", err)
-			d.retry(missed, expired)
+			d.retry(due)
 			return nil
 		}
 	}
@@ -344,8 +395,13 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 			d.timers.Set(Key{NodeID: id, Kind: Tolerance}, at)
 		}
 	}
-	for _, id := range missed {
-		if !d.timers.Has(Key{NodeID: id, Kind: Missed}) {
+	for id := range due.returned {
+		if node := d.cfg.Store.Node(nil, id); node != nil {
+			d.announce(node)
+		}
+	}
+	for _, id := range due.missed {
+		if d.cfg.Store.Node(nil, id) == nil {
 			delete(d.lastBeat, id)
 		}
 	}
@@ -353,17 +409,20 @@ func (d *Duty) write(ctx context.Context, missed, expired []string, returned map
 }
 
 // retry puts a batch back for a second later: the log refused it, and at once it would again.
-func (d *Duty) retry(missed, expired []string) {
+func (d *Duty) retry(due batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	again := time.Now().Add(time.Second)
-	for _, id := range missed {
+	for _, id := range due.missed {
 		if key := (Key{NodeID: id, Kind: Missed}); !d.timers.Has(key) {
 			d.timers.Set(key, again)
 		}
 	}
-	for _, id := range expired {
+	for _, id := range due.expired {
 		d.timers.Set(Key{NodeID: id, Kind: Tolerance}, again)
+	}
+	for _, id := range due.announced {
+		d.timers.Set(Key{NodeID: id, Kind: Announced}, again)
 	}
 	// A returned node asks again with its next heartbeat.
 }

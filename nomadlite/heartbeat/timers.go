@@ -13,6 +13,8 @@ const (
 	Missed Kind = iota
 	// Tolerance is due when allocations of a silent node have been unknown for as long as their groups allow.
 	Tolerance
+	// Announced is due when a maintenance is over.
+	Announced
 )
 
 // Key names one timer.

@@ -60,11 +60,19 @@ func patienceOf(a *structs.Allocation, node *structs.Node) patience {
 func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
 	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
 		Conditions: map[string]structs.Condition{}}}
+	away := node.Maintenance.Covers(j.Now)
+	if away {
+		o.Update.Status = structs.NodeStatusDisconnected
+	}
 	for _, a := range allocs {
 		if a.ClientTerminal() {
 			continue
 		}
 		p := patienceOf(a, node)
+		if m := node.Maintenance; away && (p.fence == 0 || lastBeat.Add(p.fence).After(m.Until)) {
+			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionAway, Since: j.Now, Until: m.Until, Reason: m.Reason}
+			continue
+		}
 		until := j.Now.Add(p.lostAfter)
 		if p.lostAfter > 0 {
 			o.Update.Status = structs.NodeStatusDisconnected
@@ -86,7 +94,9 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 		o.soonest(until)
 	}
 	message := "Node heartbeat missed"
-	if o.Update.Status == structs.NodeStatusDisconnected {
+	if away {
+		message = "Node is away for its maintenance"
+	} else if o.Update.Status == structs.NodeStatusDisconnected {
 		message = "Node disconnected"
 	}
 	o.Update.Event = j.event(message)
@@ -121,6 +131,9 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBea
 	if len(lost) == 0 {
 		return o
 	}
+	if node.Maintenance.Covers(j.Now) {
+		o.Update.Status = structs.NodeStatusDisconnected
+	}
 	if o.Update.Status == structs.NodeStatusDown {
 		o.Update.Event = j.event("Node is down: no allocation waits for its return any more")
 	} else {
@@ -130,6 +143,34 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBea
 	for _, e := range o.Evals {
 		e.TriggeredBy = structs.EvalTriggerMaxDisconnect
 	}
+	return o
+}
+
+// Announced decides about a node whose maintenance is over. One that is absent has missed its heartbeat as of now; what
+// was unknown before, because its lease ran out earlier, keeps its time.
+func (j Judge) Announced(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
+	if !node.Down() {
+		return Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: node.Status, EndMaintenance: true,
+			Event: j.event("Node maintenance is over")}}
+	}
+	var waiting []*structs.Allocation
+	var until time.Time
+	for _, a := range allocs {
+		c := a.Condition
+		if c.Status != structs.ConditionUnknown || a.ClientTerminal() {
+			waiting = append(waiting, a)
+		} else if !endless(c) && (until.IsZero() || c.Until.Before(until)) {
+			until = c.Until
+		}
+	}
+	unannounced := *node
+	unannounced.Maintenance = nil
+	o := j.Missed(&unannounced, waiting, lastBeat)
+	if !until.IsZero() {
+		o.soonest(until)
+	}
+	o.Update.EndMaintenance = true
+	o.Update.Event = j.event("Node did not come back by the end of its maintenance")
 	return o
 }
 

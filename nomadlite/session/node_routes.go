@@ -239,6 +239,7 @@ func sameNode(known, node *structs.Node) bool {
 	n.Status, n.StatusDescription, n.StatusUpdatedAt = known.Status, known.StatusDescription, known.StatusUpdatedAt
 	n.Drain, n.DrainStrategy, n.LastDrain = known.Drain, known.DrainStrategy, known.LastDrain
 	n.SchedulingEligibility, n.Events = known.SchedulingEligibility, known.Events
+	n.Maintenance = known.Maintenance
 	n.CreateIndex, n.ModifyIndex = known.CreateIndex, known.ModifyIndex
 	return reflect.DeepEqual(&n, known)
 }

@@ -65,7 +65,7 @@ func (tx *Txn) RegisterNode(node *structs.Node, now int64) error {
 			row.Status = structs.NodeStatusInit
 		}
 		row.CreateIndex, row.StatusUpdatedAt, row.Events = tx.index, wholeSeconds(now), nil
-		row.LastDrain = nil
+		row.LastDrain, row.Maintenance = nil, nil
 		message = "Node registered"
 	} else {
 		if old.SecretID != "" && old.SecretID != node.SecretID {
@@ -97,7 +97,7 @@ func keepServerOwned(row, old *structs.Node) {
 	row.Status, row.StatusDescription, row.StatusUpdatedAt = old.Status, old.StatusDescription, old.StatusUpdatedAt
 	row.SchedulingEligibility = old.SchedulingEligibility
 	row.Drain, row.DrainStrategy, row.LastDrain = old.Drain, old.DrainStrategy, old.LastDrain
-	row.Events, row.CreateIndex = old.Events, old.CreateIndex
+	row.Events, row.CreateIndex, row.Maintenance = old.Events, old.CreateIndex, old.Maintenance
 }
 
 func (tx *Txn) addNodeEvent(row *structs.Node, event *structs.NodeEvent, now int64) {
@@ -226,7 +226,7 @@ func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
 			if strategy.StartedAt.IsZero() {
 				strategy.StartedAt = row.LastDrain.StartedAt
 			}
-			row.DrainStrategy = &strategy
+			row.DrainStrategy, row.Maintenance = &strategy, nil // a drain overrides a maintenance
 			row.SchedulingEligibility = structs.NodeIneligible
 		case c.MarkEligible:
 			row.SchedulingEligibility = structs.NodeEligible
