@@ -40,6 +40,7 @@ type Raft struct {
 	raft      *raft.Raft
 	transport *raft.NetworkTransport
 	stores    []io.Closer // none in memory
+	futures   *futures
 	leaderCh  chan bool
 	hasState  bool
 	closeOnce sync.Once
@@ -76,7 +77,7 @@ func OpenRaft(cfg RaftConfig) (opened *Raft, err error) {
 	if cfg.TrailingLogs > 0 {
 		conf.TrailingLogs = cfg.TrailingLogs
 	}
-	r := &Raft{cfg: cfg, leaderCh: make(chan bool, 16)}
+	r := &Raft{cfg: cfg, leaderCh: make(chan bool, 16), futures: newFutures()}
 	conf.NotifyCh = r.leaderCh
 	logs, stable, snaps, err := r.openStores(cfg)
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *Raft) Propose(kind fsm.Kind, req any) (wait func(ctx context.Context) (
 	}
 	future := r.raft.Apply(data, 0)
 	return func(ctx context.Context) (any, uint64, error) {
-		if err := settle(ctx, future); err != nil {
+		if err := r.futures.settle(ctx, future); err != nil {
 			return nil, 0, leaderError(err)
 		}
 		if err, ok := future.Response().(error); ok {
@@ -191,26 +192,13 @@ func (r *Raft) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, 
 }
 
 // Barrier waits until this server's state holds everything that was committed before.
-func (r *Raft) Barrier(ctx context.Context) error { return leaderError(settle(ctx, r.raft.Barrier(0))) }
+func (r *Raft) Barrier(ctx context.Context) error {
+	return leaderError(r.futures.settle(ctx, r.raft.Barrier(0)))
+}
 
 // VerifyLeader makes sure that this server still leads.
 func (r *Raft) VerifyLeader(ctx context.Context) error {
-	return leaderError(settle(ctx, r.raft.VerifyLeader()))
-}
-
-// settle waits for a future or the end of ctx.
-func settle(ctx context.Context, future raft.Future) error {
-	if ctx.Done() == nil {
-		return future.Error()
-	}
-	done := make(chan error, 1)
-	go func() { done <- future.Error() }() // ends with the future: raft settles each, at the latest when it stops
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return leaderError(r.futures.settle(ctx, r.raft.VerifyLeader()))
 }
 
 // leaderError gives raft's errors about leadership the code which callers know.
@@ -287,7 +275,7 @@ func (r *Raft) servers() []raft.Server {
 
 // AddVoter makes a server a voter, or tells raft its new address.
 func (r *Raft) AddVoter(ctx context.Context, p Peer) error {
-	return leaderError(settle(ctx, r.raft.AddVoter(raft.ServerID(p.ID), raft.ServerAddress(p.Addr), 0, 10*time.Second)))
+	return leaderError(r.futures.settle(ctx, r.raft.AddVoter(raft.ServerID(p.ID), raft.ServerAddress(p.Addr), 0, 10*time.Second)))
 }
 
 // AppliedIndex is the newest entry which this server's state holds.
@@ -326,7 +314,9 @@ func (r *Raft) Snapshot() error {
 // Close stops raft and closes its stores.
 func (r *Raft) Close() error {
 	r.closeOnce.Do(func() {
+		r.futures.drain()
 		err := r.raft.Shutdown().Error()
+		close(r.futures.closed)
 		err = errors.Join(err, r.transport.Close())
 		r.transport.CloseStreams()
 		r.closeErr = errors.Join(err, r.closeStores())
