@@ -36,6 +36,7 @@ type conn interface {
 	Assignments(ctx context.Context, req structs.AssignmentsRequest) (*structs.AssignmentsResponse, error)
 	UpdateAllocs(ctx context.Context, observations []*structs.AllocObservation) error
 	UpdateServices(ctx context.Context, req structs.NodeServicesRequest) error
+	Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error)
 	Run(ctx context.Context) error
 	Close() error
 }

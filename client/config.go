@@ -56,9 +56,12 @@ type Config struct {
 
 	MaxKillTimeout time.Duration
 	// Lease, when above 0, ends every allocation of the node once no heartbeat was confirmed for that long.
-	Lease      time.Duration
-	GC         gc.Limits
-	GCInterval time.Duration
+	Lease time.Duration
+	// LeaveDeadline bounds Depart, one minute unless set. DrainOnShutdown makes it drain the node.
+	LeaveDeadline   time.Duration
+	DrainOnShutdown *structs.DrainSpec
+	GC              gc.Limits
+	GCInterval      time.Duration
 
 	// Drivers are the plugin blocks by driver name, already decoded to plain values.
 	Drivers map[string]DriverConfig

@@ -30,6 +30,7 @@ type fakeServers struct {
 	fail     error               // answers reports
 	lie      bool                // give a wrong digest, once
 	complete int                 // complete sets given
+	left     []structs.NodeLeaveRequest
 	services map[string]*structs.ServiceRegistration
 	offers   []structs.NodeServicesRequest     // by which services change
 	offering func(structs.NodeServicesRequest) // is told first, when it is not nil
@@ -59,6 +60,14 @@ func (s *fakeServers) Run(ctx context.Context) error {
 }
 
 func (s *fakeServers) Close() error { return nil }
+
+func (s *fakeServers) Depart(_ context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = append(s.left, req)
+	s.bump()
+	return &structs.NodeLeaveResponse{Eligibility: structs.NodeEligible}, nil
+}
 
 func (s *fakeServers) Register(_ context.Context, node *structs.Node) (*structs.NodeHeartbeatResponse, error) {
 	s.mu.Lock()

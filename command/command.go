@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/cli"
 
 	"github.com/nomadlite/nomadlite/api"
+	"github.com/nomadlite/nomadlite/command/agent"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -125,7 +126,7 @@ func (r *runner) Run(args []string) int {
 		c.ns = common.cfg.Namespace
 		c.color = common.colored(r.streams)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	err = run(ctx, c)
 	var exit *exitError
@@ -142,6 +143,24 @@ func (r *runner) Run(args []string) int {
 	default:
 		fmt.Fprintln(r.streams.err, sentence(err))
 		return failure
+	}
+}
+
+// untilSignal gives a context that ends with SIGINT or SIGTERM; its cause says which.
+func untilSignal() (ctx context.Context, stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(&agent.Signalled{Signal: s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
 	}
 }
 

@@ -28,6 +28,23 @@ const stamps = `trap "" INT TERM; f=%s/$NOMAD_ALLOC_ID.$$; date +%%s%%N >> $f; e
 
 func newPair(t *testing.T, client map[string]any, change func(*structs.Job, *structs.TaskGroup, *structs.Task)) *pair {
 	t.Helper()
+	p := preparePair(t, client)
+	for _, node := range p.nodes {
+		node.Start()
+	}
+	p.run(change)
+	return p
+}
+
+// run registers the job.
+func (p *pair) run(change func(*structs.Job, *structs.TaskGroup, *structs.Task)) {
+	p.t.Helper()
+	register(p.t, p.server.Client, job("one", fmt.Sprintf(stamps, p.dir), change))
+}
+
+// preparePair starts the server; client is added to the nodes' configuration.
+func preparePair(t *testing.T, client map[string]any) *pair {
+	t.Helper()
 	p := &pair{t: t, dir: t.TempDir()}
 	p.server = newAgent(t, func(c map[string]any) {
 		c["client"] = map[string]any{"enabled": false}
@@ -44,10 +61,8 @@ func newPair(t *testing.T, client map[string]any, change func(*structs.Job, *str
 			}
 			c["client"] = block
 		})
-		node.Start()
 		p.nodes = append(p.nodes, node)
 	}
-	register(t, p.server.Client, job("one", fmt.Sprintf(stamps, p.dir), change))
 	return p
 }
 

@@ -77,6 +77,7 @@ type view struct {
 	Stop     bool // the servers want it stopped
 	Leave    bool // a dev agent is leaving: everything ends, nothing more begins
 	Fenced   bool // its lease has run out
+	Depart   bool // the node goes for good: everything ends in the ordinary order
 	NoDelay  bool
 	Delay    time.Duration // the group's shutdown_delay
 	Left     time.Duration // of that wait, when it is under way
@@ -123,10 +124,10 @@ func decide(v view) decision {
 
 func decideRunning(v view) decision {
 	switch {
-	case v.Leave:
-		return decision{Act: endTasks, Cause: AgentLeaving}
 	case v.Stop:
 		return decision{Act: endTasks, Cause: Stopped}
+	case v.Leave, v.Depart:
+		return decision{Act: endTasks, Cause: AgentLeaving}
 	case v.Fenced:
 		return decision{Act: endTasks, Cause: LeaseOver}
 	case v.Record.RestartAll != nil:

@@ -56,7 +56,7 @@ func (r *Runner) view() view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay,
-		Fenced: !r.local.Fence.IsZero(), Tasks: tasks}
+		Fenced: !r.local.Fence.IsZero(), Depart: r.departing, Tasks: tasks}
 	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
 		v.Delay = *g.ShutdownDelay
 	}
@@ -186,7 +186,7 @@ func (r *Runner) prerun(ctx context.Context) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
-	if r.alloc.ServerTerminal() || r.leaving || !r.local.Fence.IsZero() {
+	if r.alloc.ServerTerminal() || r.leaving || r.departing || !r.local.Fence.IsZero() {
 		cancel()
 	}
 	r.interrupt = cancel
@@ -234,6 +234,9 @@ func (r *Runner) prestop(ctx context.Context) {
 // beginEnd notes why everything ends. Each task's events say so when it is asked to end.
 func (r *Runner) beginEnd(d decision) {
 	r.change(func(l *Local) { l.Cause, l.RestartAll = d.Cause, nil })
+	r.mu.Lock()
+	departing := r.departing
+	r.mu.Unlock()
 	var why *structs.TaskEvent
 	for _, t := range r.tasks {
 		switch d.Cause {
@@ -243,6 +246,10 @@ func (r *Runner) beginEnd(d decision) {
 			why = taskrunner.EventLeaderDead()
 		case MainDead:
 			why = taskrunner.EventMainDead()
+		case AgentLeaving:
+			if departing { // what a dev agent ends is thrown away
+				why = taskrunner.EventNodeLeaving()
+			}
 		case LeaseOver:
 			why = taskrunner.EventLeaseOver()
 		}

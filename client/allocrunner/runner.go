@@ -63,6 +63,7 @@ type Runner struct {
 	local     Local
 	updated   bool // a new specification has not been handed to hooks and tasks yet
 	leaving   bool
+	departing bool               // the node goes for good
 	applied   taskrunner.Order   // terms already handed to ending tasks
 	interrupt context.CancelFunc // ends prerun hooks under way
 
@@ -250,6 +251,18 @@ func (r *Runner) Update(alloc *structs.Allocation) {
 func (r *Runner) Leave() {
 	r.mu.Lock()
 	r.leaving = true
+	if r.interrupt != nil {
+		r.interrupt()
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Depart ends everything in the ordinary order because the node goes for good. It fails the tasks, so that work which
+// was ended does not pass for work that is done.
+func (r *Runner) Depart() {
+	r.mu.Lock()
+	r.departing = true
 	if r.interrupt != nil {
 		r.interrupt()
 	}

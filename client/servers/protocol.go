@@ -75,6 +75,16 @@ func (c *Conn) UpdateServices(ctx context.Context, req structs.NodeServicesReque
 	return c.call(ctx, "services", &req, nil)
 }
 
+// Depart says that the node goes for good: see structs.NodeLeaveRequest. NodeID and SecretID of req are filled in.
+func (c *Conn) Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error) {
+	req.NodeID, req.SecretID = c.cfg.NodeID, c.cfg.SecretID
+	var res structs.NodeLeaveResponse
+	if err := c.call(ctx, "leave", &req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
 // call sends one message of the node protocol.
 func (c *Conn) call(ctx context.Context, what string, in, out any) error {
 	body, err := codec.Marshal(in)

@@ -58,6 +58,14 @@ func EventLeaseOver() *structs.TaskEvent {
 	return e
 }
 
+// EventNodeLeaving says that the node goes for good; it fails the task.
+func EventNodeLeaving() *structs.TaskEvent {
+	const message = "Node is leaving the cluster"
+	e := event(structs.TaskKilling, message, map[string]string{"kill_reason": message, "fails_task": "true"})
+	e.KillReason, e.FailsTask = message, true
+	return e
+}
+
 // EventGroupDelay says that the group's shutdown_delay is being waited.
 func EventGroupDelay(d time.Duration) *structs.TaskEvent {
 	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))

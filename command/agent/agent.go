@@ -184,6 +184,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("nomadlite agent starts", "version", structs.Version, "interface", structs.CompatVersion, "dev", a.set.Dev,
 		"server", a.server != nil, "client", a.client != nil, "http", a.HTTPAddr())
 	work, cancel := context.WithCancelCause(ctx)
+	clientCtx, stopClient := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopClient()
 	defer cancel(nil)
 	background := context.WithoutCancel(ctx)
 	if a.client != nil {
@@ -219,7 +221,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		})
 	}
 	if a.client != nil {
-		clientDone.Go(func() { fail("client", a.client.Run(work)) })
+		clientDone.Go(func() { fail("client", a.client.Run(clientCtx)) })
 	}
 	rest.Go(func() {
 		if err := web.Serve(a.http); !errors.Is(err, http.ErrServerClosed) {
@@ -231,6 +233,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-work.Done()
 	a.log.Info("agent stops")
 	a.tellManager("STOPPING=1")
+	if a.client != nil && a.set.leavesOn(context.Cause(work)) {
+		a.client.Depart(background)
+	}
+	stopClient()
 	clientDone.Wait()
 	if a.client != nil {
 		if err := a.client.Close(); err != nil {

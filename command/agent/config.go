@@ -26,6 +26,7 @@ type Config struct {
 	Telemetry                 *TelemetryConfig  `hcl:"telemetry"`
 	LeaveOnInterrupt          *bool             `hcl:"leave_on_interrupt"`
 	LeaveOnTerminate          *bool             `hcl:"leave_on_terminate"`
+	LeaveDeadline             *string           `hcl:"leave_deadline"`
 	EnableSyslog              *bool             `hcl:"enable_syslog"`
 	SyslogFacility            *string           `hcl:"syslog_facility"`
 	DisableUpdateCheck        *bool             `hcl:"disable_update_check"`

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -113,4 +115,42 @@ func TestEveryKeyHasATag(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[Config]())
+}
+
+func TestLeaving(t *testing.T) {
+	client := `data_dir = "/d"
+client {
+  enabled = true
+  servers = ["a"]
+  lease   = "30s"
+`
+	resolve := func(text string) (*Settings, error) {
+		t.Helper()
+		c, err := Parse("a.hcl", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Resolve(c, false)
+	}
+	s, err := resolve("leave_on_terminate = true\nleave_deadline = \"90s\"\n" + client + "drain_on_shutdown { force = true }\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Client.Lease != 30*time.Second || s.Client.LeaveDeadline != 90*time.Second || s.Client.DrainOnShutdown.Deadline != -1 {
+		t.Errorf("got %+v", s.Client)
+	}
+	term, interrupt := &Signalled{Signal: syscall.SIGTERM}, &Signalled{Signal: os.Interrupt}
+	if !s.leavesOn(term) || s.leavesOn(interrupt) || s.leavesOn(nil) {
+		t.Error("it leaves on the wrong signal")
+	}
+	for says, text := range map[string]string{
+		"drain_on_shutdown: it needs": client + "drain_on_shutdown {}\n}",
+		"leave_deadline":              "leave_deadline = \"soon\"\n" + client + "}",
+		"client.lease":                strings.Replace(client, "30s", "-1s", 1) + "}",
+		"only an agent without":       "leave_on_interrupt = true\nserver {\n  enabled = true\n}\n" + client + "}",
+	} {
+		if _, err := resolve(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v", says, err)
+		}
+	}
 }

@@ -70,6 +70,7 @@ func Resolve(c *Config, dev bool) (*Settings, error) {
 	if isClient {
 		s.Client = r.client(s, isServer)
 	}
+	r.leaving(s)
 	if err := r.faults.Err(); err != nil {
 		return nil, oneLineEach(r.faults)
 	}
@@ -102,14 +103,6 @@ func (r *resolver) refuse() {
 	for _, k := range c.Keyring {
 		if k.Provider != "" && k.Provider != "aead" {
 			r.faults.Addf("keyring %q: only the provider \"aead\" is supported by this version of nomadlite", k.Provider)
-		}
-	}
-	if c.Client != nil && c.Client.DrainOnShutdown != nil {
-		r.faults.Addf("client.drain_on_shutdown: draining is not supported by this version of nomadlite")
-	}
-	for key, set := range map[string]*bool{"leave_on_interrupt": c.LeaveOnInterrupt, "leave_on_terminate": c.LeaveOnTerminate} {
-		if structs.Val(set) {
-			r.faults.Addf("%s: leaving on a signal is not supported by this version of nomadlite", key)
 		}
 	}
 }

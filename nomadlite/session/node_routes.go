@@ -27,6 +27,7 @@ const (
 	pathAssignments = "/v1/internal/node/assignments"
 	pathAllocs      = "/v1/internal/node/allocs"
 	pathServices    = "/v1/internal/node/services"
+	pathLeave       = "/v1/internal/node/leave"
 	pathIndex       = "/v1/internal/session/index" // between servers
 )
 
@@ -39,6 +40,8 @@ type Applier interface {
 type Heartbeats interface {
 	// Beat renews a node's TTL and says when the next heartbeat is due; fresh lets the node become ready.
 	Beat(ctx context.Context, nodeID string, fresh bool) (ttl time.Duration, err error)
+	// Forget drops what is awaited of a node that has left.
+	Forget(nodeID string)
 }
 
 // NodeConfig is what the node protocol works with.
@@ -123,6 +126,7 @@ func (p *NodeProtocol) Routes() []route.Route {
 		polls,
 		row(pathAllocs, p.allocs),
 		row(pathServices, p.services),
+		row(pathLeave, p.leave),
 		{Methods: []string{http.MethodGet}, Path: pathIndex, ServedBy: route.Leader, Callers: route.ServerSession,
 			Handle: p.index},
 	}

@@ -109,7 +109,8 @@ var rules = []rule{
 		Lost, reasonLost},
 
 	// It is heard and runs.
-	{"asked to move", func(s *subject) bool { return s.askedToMove() },
+	// Leave to be rescheduled is for when it has ended: a node that leaves ends it itself.
+	{"asked to move", func(s *subject) bool { return s.alloc.DesiredTransition.ShouldMigrate() },
 		Migrate, reasonMigrating},
 	{"runs", func(*subject) bool { return true },
 		Keep, "runs"},
