@@ -121,29 +121,44 @@ func (k *draining) times() []time.Time {
 	return out
 }
 
-// Due looks at the nodes that are to be looked at, until there are at least limit marks; the rest is left for the next
+// Due looks at the nodes that are to be looked at, until there are about limit marks; the rest is left for the next
 // call. Call it only when what was due before is in view, or was given back by Retry.
 func (d *Drains) Due(now time.Time, view View, limit int) *Round {
 	l := &look{view: view, now: now, round: &Round{Marks: map[string]*structs.DesiredTransition{}},
 		chosen: map[structs.NamespacedID]bool{}, concerned: map[structs.NamespacedID]bool{}}
-	for _, id := range slices.Sorted(maps.Keys(d.draining)) {
-		known := d.draining[id]
-		forced := !known.forceAt.IsZero() && !known.forceAt.After(now)
-		if !forced && (!known.look || known.after.After(now)) {
-			continue
-		}
+	for _, n := range d.toLook(l) {
 		if len(l.round.Marks) >= limit {
 			break
 		}
+		known := d.draining[n.ID]
 		known.look, known.after = false, time.Time{}
-		if forced {
+		if !known.forceAt.After(now) {
 			known.forceAt = time.Time{}
 		}
-		if node := view.Node(id); node != nil && node.DrainStrategy != nil {
-			d.link(id, known, l.node(node))
-		}
+		d.link(n.ID, known, l.node(n))
 	}
 	return l.round
+}
+
+// toLook gives the nodes that are to be looked at now. Those which all leaves by force come first: what leaves them counts
+// for the allowance of the others.
+func (d *Drains) toLook(l *look) []*structs.Node {
+	var forced, others []*structs.Node
+	for _, id := range slices.Sorted(maps.Keys(d.draining)) {
+		known := d.draining[id]
+		passed := !known.forceAt.IsZero() && !known.forceAt.After(l.now)
+		n := l.view.Node(id)
+		switch {
+		case !passed && (!known.look || known.after.After(l.now)):
+		case n == nil || n.DrainStrategy == nil: // the news of it is under way
+			known.look, known.after, known.forceAt = false, time.Time{}, time.Time{}
+		case l.forced(n):
+			forced = append(forced, n)
+		default:
+			others = append(others, n)
+		}
+	}
+	return append(forced, others...)
 }
 
 // link notes the jobs which a draining node has allocations of.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,7 +26,8 @@ type rig struct {
 	*testing.T
 	log     *clustertest.Log
 	fail    atomic.Pointer[error] // of the next write
-	entries []fsm.Kind            // that the duty wrote
+	mu      sync.Mutex
+	entries []fsm.Kind // that the duty wrote
 	ids     int
 	done    chan error
 	end     context.CancelFunc
@@ -50,8 +53,17 @@ func (r *rig) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, e
 	if err := r.fail.Swap(nil); err != nil {
 		return nil, 0, *err
 	}
+	r.mu.Lock()
 	r.entries = append(r.entries, kind)
+	r.mu.Unlock()
 	return r.log.Apply(ctx, kind, req)
+}
+
+// wrote gives what the duty has written.
+func (r *rig) wrote() []fsm.Kind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.entries)
 }
 
 func (r *rig) apply(kind fsm.Kind, req any) {
@@ -148,8 +160,8 @@ func TestMarksAndEvaluationsAreOneEntry(t *testing.T) {
 		r.expectMarked("a")
 		a := r.log.Store.Alloc(nil, "a")
 		evals := r.log.Store.EvalsByJob(nil, "default", "web")
-		if len(r.entries) != 1 || len(evals) != 1 {
-			t.Fatalf("entries %v, evaluations %v", r.entries, evals)
+		if len(r.wrote()) != 1 || len(evals) != 1 {
+			t.Fatalf("entries %v, evaluations %v", r.wrote(), evals)
 		}
 		if e := evals[0]; e.CreateIndex != a.ModifyIndex || e.TriggeredBy != structs.EvalTriggerNodeDrain || e.NodeID != "n1" ||
 			e.Priority != 70 || e.Status != structs.EvalStatusPending || e.Type != structs.JobTypeService {
@@ -159,8 +171,8 @@ func TestMarksAndEvaluationsAreOneEntry(t *testing.T) {
 		r.expectMarked("a")
 		r.pass(time.Second)
 		r.expectMarked("a", "b", "c")
-		if len(r.entries) != 2 {
-			t.Errorf("the deadline took entries %v", r.entries)
+		if got := r.wrote(); len(got) != 2 {
+			t.Errorf("the deadline took entries %v", got)
 		}
 		for _, id := range []string{"a", "b", "c"} {
 			r.observe(id, structs.AllocClientStatusComplete)
@@ -194,10 +206,10 @@ func TestANewLeaderGoesOnFromTheState(t *testing.T) {
 		r.expectMarked("a")
 		r.lead()
 		r.expectMarked("a", "b", "c")
-		entries := len(r.entries)
+		entries := len(r.wrote())
 		r.lead() // what is marked is not marked again
-		if len(r.entries) != entries {
-			t.Errorf("a third leader wrote %v", r.entries[entries:])
+		if got := r.wrote(); len(got) != entries {
+			t.Errorf("a third leader wrote %v", got[entries:])
 		}
 	})
 }

@@ -14,33 +14,33 @@ type look struct {
 	view      View
 	now       time.Time
 	round     *Round
-	chosen    map[structs.NamespacedID]bool // services that were looked at, all their nodes at once
+	chosen    map[structs.NamespacedID]bool // services that were decided about, for all nodes at once
 	concerned map[structs.NamespacedID]bool // jobs in round
 }
 
-// remaining is what a node still has: what moves by its migrate block, and what goes last.
-type remaining struct {
-	services map[structs.NamespacedID]*structs.Job // with allocations that are not marked, by their newest specification
-	system   []*structs.Allocation                 // not marked
-	others   int                                   // everything but system jobs, stopping ones included
-	last     int                                   // system jobs, stopping ones included
+// forced says that all leaves a node at once.
+func (l *look) forced(n *structs.Node) bool {
+	s := n.DrainStrategy
+	return s.Deadline < 0 || !s.ForceDeadline.IsZero() && !s.ForceDeadline.After(l.now)
 }
 
 // node decides what is due on one draining node and gives the jobs that have allocations there.
 func (l *look) node(n *structs.Node) []structs.NamespacedID {
 	strategy := n.DrainStrategy
-	forced := strategy.Deadline < 0 || !strategy.ForceDeadline.IsZero() && !strategy.ForceDeadline.After(l.now)
+	forced := l.forced(n)
 	jobs := map[structs.NamespacedID]bool{}
-	left := remaining{services: map[structs.NamespacedID]*structs.Job{}}
+	var system []*structs.Allocation
+	services := map[structs.NamespacedID]*structs.Job{} // not marked, by their newest specification
+	others, last := 0, 0                                // what is there, stopping or not: system jobs are the last
 	for _, a := range l.view.AllocsByNode(n.ID) {
 		if a.ClientTerminal() || a.Job == nil || strategy.IgnoreSystemJobs && ofNode(a) {
 			continue
 		}
 		jobs[jobID(a)] = true
 		if structs.Val(a.Job.Type) == structs.JobTypeSystem {
-			left.last++
+			last++
 		} else {
-			left.others++
+			others++
 		}
 		switch {
 		case a.ServerTerminal():
@@ -49,34 +49,29 @@ func (l *look) node(n *structs.Node) []structs.NamespacedID {
 		case forced:
 			l.mark(n, a)
 		default:
-			left.add(a)
+			switch structs.Val(a.Job.Type) {
+			case structs.JobTypeSystem:
+				system = append(system, a)
+			case structs.JobTypeBatch, structs.JobTypeSysBatch: // it is awaited
+			default:
+				if old := services[jobID(a)]; old == nil || old.JobModifyIndex < a.Job.JobModifyIndex {
+					services[jobID(a)] = a.Job
+				}
+			}
 		}
 	}
 	switch {
-	case left.others+left.last == 0:
+	case others+last == 0:
 		l.round.Over = append(l.round.Over, n)
-	case left.others == 0:
-		for _, a := range left.system {
+	case others == 0:
+		for _, a := range system {
 			l.mark(n, a)
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(left.services), byID) {
-		l.service(id, left.services[id])
+	for _, id := range slices.SortedFunc(maps.Keys(services), byID) {
+		l.service(id, services[id])
 	}
 	return slices.SortedFunc(maps.Keys(jobs), byID)
-}
-
-func (r *remaining) add(a *structs.Allocation) {
-	switch structs.Val(a.Job.Type) {
-	case structs.JobTypeSystem:
-		r.system = append(r.system, a)
-	case structs.JobTypeBatch, structs.JobTypeSysBatch:
-		// It is awaited.
-	default:
-		if old := r.services[jobID(a)]; old == nil || old.JobModifyIndex < a.Job.JobModifyIndex {
-			r.services[jobID(a)] = a.Job
-		}
-	}
 }
 
 // service marks what may leave now of a service job, on all nodes that drain: its groups have one allowance each.
@@ -93,7 +88,9 @@ func (l *look) service(id structs.NamespacedID, spec *structs.Job) {
 	}
 	groups := map[string][]*structs.Allocation{}
 	for _, a := range l.view.AllocsByJob(id.Namespace, id.ID) {
-		groups[a.TaskGroup] = append(groups[a.TaskGroup], a)
+		if l.round.Marks[a.ID] == nil { // else it leaves in this round
+			groups[a.TaskGroup] = append(groups[a.TaskGroup], a)
+		}
 	}
 	for _, group := range spec.TaskGroups {
 		for _, a := range choose(group, groups[structs.Val(group.Name)], l.leaving) {
