@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -207,14 +209,7 @@ func TestFenceKilledSupervisor(t *testing.T) {
 	old, node := p.holder()
 	p.server.followLog(old.ID, "up")
 	first := p.lives(old.ID)[0]
-	socket, err := filepath.Glob(filepath.Join(node.Dir, "data", "client", "supervisor", "s-*.sock"))
-	if err != nil || len(socket) != 1 {
-		t.Fatalf("supervisors: %v %v", socket, err)
-	}
-	var pid, tick int
-	if _, err := fmt.Sscanf(filepath.Base(socket[0]), "s-%d-%d", &pid, &tick); err != nil {
-		t.Fatal(err)
-	}
+	pid := supervisorOf(t, node)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -232,5 +227,66 @@ func TestFenceKilledSupervisor(t *testing.T) {
 	}
 	if same, _ := p.holder(); same.ID != old.ID {
 		t.Errorf("allocation %s became %s", old.ID, same.ID)
+	}
+}
+
+// TestFenceFrozenSupervisor freezes the supervisor: the agent, which lives and is in contact, cannot renew the lease and
+// kills the task itself when it has run out.
+func TestFenceFrozenSupervisor(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, nil, leaseOf(2*time.Second, time.Second))
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	pid := supervisorOf(t, node)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	task := p.lives(old.ID)[0]
+	cut := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, task)
+	if took := time.Since(cut); took > 8*time.Second {
+		t.Errorf("it was killed after %s", took)
+	}
+	if _, last := p.written(task); last.Sub(cut) < time.Second {
+		t.Errorf("it was killed after %s", last.Sub(cut))
+	}
+}
+
+// supervisorOf gives the process id of a node's supervisor.
+func supervisorOf(t *testing.T, node *agent) int {
+	t.Helper()
+	socket, err := filepath.Glob(filepath.Join(node.Dir, "data", "client", "supervisor", "s-*.sock"))
+	if err != nil || len(socket) != 1 {
+		t.Fatalf("supervisors: %v %v", socket, err)
+	}
+	var pid, tick int
+	if _, err := fmt.Sscanf(filepath.Base(socket[0]), "s-%d-%d", &pid, &tick); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// awaitGone waits until the process is gone whose id ends the name of a file.
+func awaitGone(t *testing.T, file string) {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(file), "."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for until := time.Now().Add(waitLimit); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(until).Milliseconds()))
+		if err == unix.EINTR {
+			continue
+		}
+		if n != 1 {
+			t.Fatalf("process %d does not end: %v", pid, err)
+		}
+		return
 	}
 }
