@@ -227,3 +227,36 @@ func TestDeploymentsByTheCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestCanariesArePromotedWithoutAsking updates a job with auto_promote.
+func TestCanariesArePromotedWithoutAsking(t *testing.T) {
+	a := newAgent(t, nil)
+	a.Start()
+	for _, env := range []string{"a", "b"} {
+		register(t, a.Client, sleeper("web", structs.JobTypeService, 2, func(g *structs.TaskGroup, task *structs.Task) {
+			g.Update = &structs.UpdateStrategy{Canary: structs.Ptr(1), AutoPromote: structs.Ptr(true), MaxParallel: structs.Ptr(1),
+				MinHealthyTime: structs.Ptr(100 * time.Millisecond)}
+			task.Env = map[string]string{"VERSION": env}
+		}))
+		awaitHealthy(t, a.Client, "web", 2)
+	}
+	ctx, q := limited(t), &api.QueryOptions{WaitTime: 5 * time.Second}
+	for {
+		d, meta, err := a.Client.Jobs().LatestDeployment(ctx, "web", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.JobVersion == 1 && d.Status == structs.DeploymentStatusSuccessful {
+			if !d.TaskGroups["g"].Promoted || d.TaskGroups["g"].DesiredCanaries != 1 {
+				t.Errorf("group %+v", d.TaskGroups["g"])
+			}
+			break
+		}
+		q.WaitIndex = meta.LastIndex
+	}
+	for _, stub := range awaitRunning(t, a.Client, "web", 2) {
+		if stub.JobVersion != 1 || stub.DeploymentStatus == nil || stub.DeploymentStatus.Canary {
+			t.Errorf("version %d, %+v", stub.JobVersion, stub.DeploymentStatus)
+		}
+	}
+}

@@ -88,6 +88,9 @@ func (d *Duty) load(spare time.Time) (index uint64) {
 			continue
 		}
 		core.Deployment(deployment)
+		if d.autoPromotes(deployment) {
+			core.AutoPromote(deployment.ID)
+		}
 		for _, a := range snap.AllocsByDeployment(nil, deployment.ID) {
 			core.Alloc(nil, a)
 		}
@@ -110,6 +113,21 @@ func (d *Duty) load(spare time.Time) (index uint64) {
 	return snap.Index()
 }
 
+// autoPromotes says that every group of a deployment which has canaries wants them promoted without asking.
+func (d *Duty) autoPromotes(deployment *structs.Deployment) bool {
+	spec := d.cfg.Store.JobSpec(deployment.Namespace, deployment.JobID, deployment.JobSpecModifyIndex)
+	for name, s := range deployment.TaskGroups {
+		if s.DesiredCanaries == 0 {
+			continue
+		}
+		tg := spec.LookupTaskGroup(name)
+		if tg == nil || tg.Update == nil || !structs.Val(tg.Update.AutoPromote) {
+			return false
+		}
+	}
+	return true
+}
+
 func ours(eval *structs.Evaluation) bool {
 	return eval.TriggeredBy == structs.EvalTriggerDeploymentWatcher
 }
@@ -124,6 +142,9 @@ func (d *Duty) follow(change state.Change) {
 			concerned = true
 			if after, _ := item.After.(*structs.Deployment); after != nil {
 				d.core.Deployment(after)
+				if item.Before == nil && d.autoPromotes(after) {
+					d.core.AutoPromote(after.ID)
+				}
 			} else if before, _ := item.Before.(*structs.Deployment); before != nil {
 				d.core.RemoveDeployment(before.ID)
 			}
@@ -208,6 +229,11 @@ func (d *Duty) carryOut(ctx context.Context, due []Action) error {
 			if err := d.apply(ctx, fsm.KindDeploymentStatus, req, a); err != nil {
 				return err
 			}
+		case a.Promote:
+			req := &fsm.DeploymentPromote{DeploymentID: a.Deployment.ID, Eval: eval, Now: now.UnixNano()}
+			if err := d.apply(ctx, fsm.KindDeploymentPromote, req, a); err != nil {
+				return err
+			}
 		case eval != nil:
 			evals.Evals = append(evals.Evals, eval)
 			evaluate = append(evaluate, a)
@@ -226,13 +252,21 @@ func (d *Duty) carryOut(ctx context.Context, due []Action) error {
 // apply writes one entry. It fails when this server does not lead any more; other failures are tried again later.
 func (d *Duty) apply(ctx context.Context, kind fsm.Kind, req any, actions ...Action) error {
 	_, _, err := d.cfg.Raft.Apply(ctx, kind, req)
-	switch code := structs.ErrorCode(err); {
+	code := structs.ErrorCode(err)
+	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil || errors.Is(err, structs.ErrNoLeader):
 		return fmt.Errorf("write deployments: %w", err)
 	case kind == fsm.KindDeploymentStatus && (code == structs.CodeValidation || code == structs.CodeNotFound):
 		d.cfg.Logger.Debug("deployment ended before it could fail", "deployment_id", actions[0].Deployment.ID, "error", err)
+		return nil
+	}
+	if kind == fsm.KindDeploymentPromote && (code == structs.CodeInvalid || code == structs.CodeNotFound) {
+		d.cfg.Logger.Debug("deployment changed before it was promoted", "deployment_id", actions[0].Deployment.ID, "error", err)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.core.EvalEnded(actions[0].EvalID, 0)
 		return nil
 	}
 	d.cfg.Logger.Error("deployments could not be written", "deployments", len(actions), "error", err)

@@ -20,6 +20,8 @@ type rollout struct {
 	covered    uint64    // up to which reports are in the hands of the scheduler
 	eval       string    // of ours, under way
 	ending     bool      // its failure is being written
+	auto       bool      // its canaries are promoted once all of them are healthy
+	promoting  bool      // that is being written
 	notBefore  time.Time // after a write that failed
 	spared     time.Time // no deadline counts before
 
@@ -49,7 +51,7 @@ func (t *rollout) next() (time.Time, bool) {
 	if t.ending {
 		return time.Time{}, false
 	}
-	if t.unheeded() || len(t.unhealthy()) > 0 {
+	if t.unheeded() || len(t.unhealthy()) > 0 || t.promotable() {
 		return t.notBefore, true
 	}
 	var first time.Time
@@ -83,7 +85,32 @@ func (t *rollout) decide(now time.Time) (Action, bool) {
 		a.AutoRevert = t.autoRevert(late)
 		return a, true
 	}
-	return a, t.unheeded()
+	a.Promote = t.promotable()
+	return a, a.Promote || t.unheeded()
+}
+
+// promotable says that all canaries which wait for their promotion are healthy and that nobody has to be asked.
+func (t *rollout) promotable() bool {
+	if !t.auto || t.promoting || t.deployment.Status != structs.DeploymentStatusRunning {
+		return false
+	}
+	waiting := false
+	for name, s := range t.deployment.TaskGroups {
+		if s.DesiredCanaries == 0 || s.Promoted {
+			continue
+		}
+		waiting = true
+		well := 0
+		for _, id := range s.PlacedCanaries {
+			if g := t.groups[name]; g != nil && g.live[id] == healthy {
+				well++
+			}
+		}
+		if well < s.DesiredCanaries {
+			return false
+		}
+	}
+	return waiting
 }
 
 // unheeded says that there are reports which no evaluation has seen or will see, that none is under way for whose end

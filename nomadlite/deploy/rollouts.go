@@ -15,6 +15,7 @@ type Action struct {
 	EvalID     string
 	Fail       string // description of the failure, empty to evaluate only
 	AutoRevert bool   // a group that failed asks for the last stable version
+	Promote    bool   // the canaries are to be promoted, instead of a failure
 }
 
 // Rollouts is the pure core: what is known of the deployments that go on.
@@ -44,8 +45,16 @@ func (r *Rollouts) Deployment(d *structs.Deployment) {
 		t = &rollout{groups: map[string]*group{}, pos: -1}
 		r.byID[d.ID] = t
 	}
-	t.deployment = d
+	t.deployment, t.promoting = d, false
 	r.look(t)
+}
+
+// AutoPromote takes in that the job asks for the promotion of a deployment's canaries once all are healthy.
+func (r *Rollouts) AutoPromote(deploymentID string) {
+	if t := r.byID[deploymentID]; t != nil {
+		t.auto = true
+		r.look(t)
+	}
 }
 
 // RemoveDeployment forgets a deployment: it is over or was deleted.
@@ -123,6 +132,7 @@ func (r *Rollouts) Due(now time.Time, limit int) []Action {
 			if a.Fail != "" {
 				t.ending = true
 			}
+			t.promoting = a.Promote
 			r.setEval(t, a.EvalID)
 			t.covered = max(t.covered, t.newest())
 			out = append(out, a)
@@ -139,7 +149,7 @@ func (r *Rollouts) Retry(a Action, at time.Time) {
 		return
 	}
 	r.setEval(t, "")
-	t.covered, t.ending, t.notBefore = 0, false, at
+	t.covered, t.ending, t.promoting, t.notBefore = 0, false, false, at
 	r.look(t)
 }
 

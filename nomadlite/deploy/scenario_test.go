@@ -45,6 +45,10 @@ func (w *world) run(c scenariotest.Command) []string {
 			g := d.TaskGroups["g"] // its deadline begins anew
 			g.Promoted, g.RequireProgressBy = true, w.now.Add(g.ProgressDeadline)
 		})
+	case "auto-promote":
+		w.core.AutoPromote(names[0])
+	case "placed-canaries": // DEPLOYMENT ALLOC...
+		w.edit(names[0], func(d *structs.Deployment) { d.TaskGroups["g"].PlacedCanaries = names[1:] })
 	case "alloc":
 		for _, id := range names[1:] {
 			w.alloc(names[0], id, a)
@@ -146,6 +150,9 @@ func (w *world) due() []string {
 		}
 		if a.AutoRevert {
 			line += ", revert"
+		}
+		if a.Promote {
+			line += ", promote"
 		}
 		out = append(out, line)
 	}
