@@ -253,6 +253,40 @@ func TestFenceFrozenSupervisor(t *testing.T) {
 	}
 }
 
+// TestFencePartition holds up all that passes between a node and its servers: agent and supervisor live, and stop the
+// task in time. Heartbeats and answers that are delivered long afterwards bring nothing back.
+func TestFencePartition(t *testing.T) {
+	t.Parallel()
+	p := preparePair(t, nil)
+	w := newWire(t, fmt.Sprintf("127.0.0.1:%d", p.server.RPC))
+	p.nodes[0].Config["client"].(map[string]any)["servers"] = []string{w.addr()}
+	p.nodes[0].Start()
+	p.run(leaseOf(2*time.Second, 3*time.Second))
+	old, _ := p.holder()
+	p.server.followLog(old.ID, "up")
+	p.nodes[1].Start()
+	cut := time.Now()
+	w.hold()
+	replacement := p.replaced(old)
+	p.noOverlap(old, replacement, cut, 2*time.Second)
+	w.release()
+	ended := awaitAllocs(t, p.server.Client, "one", "the end of the old one", func(l []*structs.AllocationListStub) bool {
+		for _, a := range l {
+			if a.ID == old.ID && (a.ClientStatus == structs.AllocClientStatusFailed || a.ClientStatus == structs.AllocClientStatusComplete) {
+				return true
+			}
+		}
+		return false
+	})
+	if !strings.Contains(describe(ended), "Lease has run out") {
+		t.Errorf("its events do not tell why:%s", describe(ended))
+	}
+	if len(withStatus(ended, structs.AllocClientStatusRunning)) != 1 {
+		t.Errorf("not exactly one runs:%s", describe(ended))
+	}
+	p.noOverlap(old, replacement, cut, 2*time.Second)
+}
+
 // supervisorOf gives the process id of a node's supervisor.
 func supervisorOf(t *testing.T, node *agent) int {
 	t.Helper()

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// wire is a TCP proxy that can hold what it carries, in both directions, and deliver it later.
+type wire struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	conns []net.Conn
+	held  chan struct{} // closed while nothing is held
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{listener: l, to: to, held: make(chan struct{})}
+	close(w.held)
+	var work sync.WaitGroup
+	work.Go(func() { w.accept(&work) })
+	t.Cleanup(func() {
+		w.release()
+		_ = l.Close()
+		w.mu.Lock()
+		for _, c := range w.conns {
+			_ = c.Close()
+		}
+		w.mu.Unlock()
+		work.Wait()
+	})
+	return w
+}
+
+func (w *wire) addr() string { return w.listener.Addr().String() }
+
+func (w *wire) accept(work *sync.WaitGroup) {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", w.to)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.conns = append(w.conns, near, far)
+		w.mu.Unlock()
+		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
+			work.Go(func() { w.carry(pair[0], pair[1]) })
+		}
+	}
+}
+
+// carry copies until one side ends; both end then.
+func (w *wire) carry(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			w.mu.Lock()
+			held := w.held
+			w.mu.Unlock()
+			<-held
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold keeps back all that comes from now on.
+func (w *wire) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = make(chan struct{})
+}
+
+// release delivers what was held.
+func (w *wire) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.held:
+	default:
+		close(w.held)
+	}
+}
