@@ -25,25 +25,30 @@ func (r rollout) obey() {
 			if _, err := sub.Next(ctx); err != nil && !errors.Is(err, structs.ErrLagged) {
 				return
 			}
-			req := &fsm.AllocObserve{Now: time.Now().UnixNano()}
-			for a := range r.s.store.Allocs(nil, structs.AllNamespaces) {
-				o := &structs.AllocObservation{AllocID: a.ID, ObservedStatus: structs.AllocClientStatusRunning,
-					DeploymentStatus: &structs.AllocDeploymentStatus{Healthy: structs.Ptr(true)}}
-				switch {
-				case a.ObservedTerminal(), !a.ServerTerminal() && a.ObservedStatus == structs.AllocClientStatusRunning:
-					continue
-				case a.ServerTerminal():
-					o.ObservedStatus, o.DeploymentStatus = structs.AllocClientStatusComplete, nil
-				}
-				req.Observations = append(req.Observations, o)
-			}
-			if len(req.Observations) > 0 {
+			if req := r.observations(); len(req.Observations) > 0 {
 				if _, _, err := r.s.lead.Apply(ctx, fsm.KindAllocObserve, req); err != nil && ctx.Err() == nil {
 					r.Error(err)
 				}
 			}
 		}
 	})
+}
+
+// observations are what the nodes have to say.
+func (r rollout) observations() *fsm.AllocObserve {
+	req := &fsm.AllocObserve{Now: time.Now().UnixNano()}
+	for a := range r.s.store.Allocs(nil, structs.AllNamespaces) {
+		o := &structs.AllocObservation{AllocID: a.ID, ObservedStatus: structs.AllocClientStatusRunning,
+			DeploymentStatus: &structs.AllocDeploymentStatus{Healthy: structs.Ptr(true)}}
+		switch {
+		case a.ObservedTerminal(), !a.ServerTerminal() && a.ObservedStatus == structs.AllocClientStatusRunning:
+			continue
+		case a.ServerTerminal():
+			o.ObservedStatus, o.DeploymentStatus = structs.AllocClientStatusComplete, nil
+		}
+		req.Observations = append(req.Observations, o)
+	}
+	return req
 }
 
 func (r rollout) node(id string) {
@@ -132,5 +137,45 @@ func TestDrainOnARunningServer(t *testing.T) {
 	}
 	if n := r.running("web", "n2"); n != 4 {
 		t.Errorf("%d of 4 run after the drain", n)
+	}
+}
+
+// TestADrainOutlivesItsLeader ends the leader when the first allocation has been told to move: the next leader moves each
+// of the others once.
+func TestADrainOutlivesItsLeader(t *testing.T) {
+	c := startTrio(t)
+	first := leaderOf(t, c.servers...)
+	r := rollout{t, first}
+	r.node("n1")
+	r.runJob("web", structs.JobTypeService, 4, func(g *structs.TaskGroup) {
+		g.Migrate = &structs.MigrateStrategy{MaxParallel: structs.Ptr(1)}
+		g.Update = &structs.UpdateStrategy{MaxParallel: structs.Ptr(0)}
+	})
+	until(t, first.store, "placement", func() bool { return len(first.store.AllocsByJob(nil, "default", "web")) == 4 })
+	r.apply(fsm.KindAllocObserve, r.observations())
+	r.node("n2")
+	r.apply(fsm.KindNodeDrain, &fsm.NodeDrain{NodeID: "n1", Now: time.Now().UnixNano(),
+		Strategy: &structs.DrainStrategy{DrainSpec: structs.DrainSpec{NoShutdownDelay: true}}})
+	until(t, first.store, "the first move", func() bool { return len(first.store.AllocsByNode(nil, "n2")) == 1 })
+	if n := r.running("web", "n1"); n != 3 {
+		t.Errorf("%d allocations stay while the first one moves, not 3", n)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := leaderOf(t, c.without(first)...)
+	r = rollout{t, second}
+	r.obey()
+	r.apply(fsm.KindAllocObserve, r.observations())
+	until(t, second.store, "end of the drain", func() bool {
+		return second.store.Node(nil, "n1").DrainStrategy == nil && r.running("web", "n2") == 4
+	})
+	for _, a := range second.store.AllocsByJob(nil, "default", "web") {
+		if stamped := structs.Val(a.DesiredTransition.NoShutdownDelay); stamped != (a.NodeID == "n1") || a.NodeID == "n1" && a.NextAllocation == "" {
+			t.Errorf("allocation on %s, desired %s: no shutdown delay %v, followed by %q", a.NodeID, a.DesiredStatus, stamped, a.NextAllocation)
+		}
+	}
+	if n := len(second.store.AllocsByJob(nil, "default", "web")); n != 8 {
+		t.Errorf("%d allocations were made for 4 that moved once", n)
 	}
 }
