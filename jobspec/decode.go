@@ -18,6 +18,7 @@ import (
 // decoder fills the data model from blocks.
 type decoder struct {
 	root  *hcl.EvalContext
+	meter *meter
 	diags hcl.Diagnostics
 	// lenient lets unknown values pass: their cause was told already.
 	lenient bool
@@ -342,6 +343,7 @@ func (d *decoder) noLabels(b instance) {
 // attribute evaluates an attribute into target.
 func (d *decoder) attribute(attr *hclsyntax.Attribute, ctx *hcl.EvalContext, target reflect.Value) {
 	value, diags := attr.Expr.Value(ctx)
+	d.meter.charge(value, attr.Expr.Range())
 	d.add(diags...)
 	if diags.HasErrors() || !d.known(attr, value) {
 		return

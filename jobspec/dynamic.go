@@ -42,6 +42,7 @@ func (d *decoder) dynamic(block *hclsyntax.Block, ctx *hcl.EvalContext, known fu
 		return
 	}
 	collection, diags := forEach.Expr.Value(ctx)
+	d.meter.charge(collection, forEach.Expr.Range())
 	d.add(diags...)
 	if diags.HasErrors() || !collection.IsKnown() {
 		return
@@ -56,6 +57,7 @@ func (d *decoder) dynamic(block *hclsyntax.Block, ctx *hcl.EvalContext, known fu
 		if collection.Type().IsSetType() {
 			key = value
 		}
+		d.meter.take(blockCost, block.LabelRanges[0])
 		child := ctx.NewChild()
 		child.Variables = map[string]cty.Value{
 			iteratorName(block): cty.ObjectVal(map[string]cty.Value{"key": key, "value": value}),
@@ -100,6 +102,7 @@ func (d *decoder) dynamicLabels(block *hclsyntax.Block, ctx *hcl.EvalContext) ([
 		return nil, true
 	}
 	value, diags := attr.Expr.Value(ctx)
+	d.meter.charge(value, attr.Expr.Range())
 	d.add(diags...)
 	if diags.HasErrors() {
 		return nil, false

@@ -14,6 +14,7 @@ func (d *decoder) free(body *hclsyntax.Body, ctx *hcl.EvalContext) map[string]an
 	out := map[string]any{}
 	for _, attr := range sortedAttributes(body.Attributes) {
 		value, diags := attr.Expr.Value(ctx)
+		d.meter.charge(value, attr.Expr.Range())
 		d.add(diags...)
 		if diags.HasErrors() || !d.known(attr, value) {
 			continue

@@ -17,7 +17,7 @@ import (
 
 // functions is the function library of the language. File functions are relative to baseDir, and refuse when the
 // caller may not read files.
-func functions(baseDir string, allowFS bool) map[string]function.Function {
+func functions(baseDir string, allowFS bool, m *meter) map[string]function.Function {
 	if baseDir == "" {
 		baseDir = "."
 	}
@@ -63,6 +63,7 @@ func functions(baseDir string, allowFS bool) map[string]function.Function {
 		"file": filesystem.MakeFileFunc(baseDir, false), "filebase64": filesystem.MakeFileFunc(baseDir, true),
 		"fileexists": filesystem.MakeFileExistsFunc(baseDir), "fileset": filesystem.MakeFileSetFunc(baseDir),
 	}
+	boundFunctions(f, m)
 	if !allowFS {
 		for _, name := range []string{"file", "filebase64", "fileexists", "fileset", "abspath", "pathexpand"} {
 			f[name] = refusedFunc(name)

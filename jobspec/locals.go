@@ -69,7 +69,7 @@ func (e *localEvaluator) eval(name string, path []string) {
 	}
 	ctx := e.p.root.NewChild()
 	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(e.values)}
-	value, diags := attr.Expr.Value(ctx)
+	value, diags := e.p.meter.evaluate(attr.Expr, ctx)
 	e.p.add(diags...)
 	if diags.HasErrors() {
 		value = cty.DynamicVal

@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // maxNesting bounds how deep brackets may nest in a text. The HCL parser recurses for each, and a text of nothing but
@@ -28,4 +29,89 @@ func tooDeep(src []byte, path string) *hcl.Diagnostic {
 		}
 	}
 	return nil
+}
+
+// Limits of a text: its size, the size from which on its operators are counted, and how deep they may nest. Each operator
+// in a row (- - 1, a + b + c, a ? b : c ? d : e, a[b][c]) is one more call on the stack of who reads or evaluates it, and
+// a stack that is too small ends the process.
+const (
+	maxSource    = 16 << 20
+	deepSource   = 16 << 10
+	maxOperators = 10_000
+)
+
+// tooLarge gives the fault of a text that is too large to be read, or whose operators nest too deep.
+func tooLarge(src []byte, path string) *hcl.Diagnostic {
+	if len(src) > maxSource {
+		return errorAt(hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}, "Text too large",
+			"The text has %d bytes, at most %d are allowed.", len(src), maxSource)
+	}
+	if len(src) < deepSource {
+		return nil
+	}
+	tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos) // its faults are told by the parser
+	c := operatorCount{}
+	for _, t := range tokens {
+		if c.token(t.Type); c.depth > maxOperators {
+			return errorAt(t.Range, "Expression too long", "At most %d operators may depend on each other.", maxOperators)
+		}
+	}
+	return nil
+}
+
+// operatorCount follows how deep the tokens of a text nest: operators in a row, and brackets around them.
+type operatorCount struct {
+	depth int
+	open  []openBracket
+}
+
+type openBracket struct {
+	typ   hclsyntax.TokenType
+	depth int // outside
+}
+
+func (c *operatorCount) token(t hclsyntax.TokenType) {
+	switch t {
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp,
+		hclsyntax.TokenTemplateControl:
+		c.open = append(c.open, openBracket{t, c.depth})
+		c.depth++
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
+		if len(c.open) == 0 {
+			return
+		}
+		last := c.open[len(c.open)-1]
+		c.open = c.open[:len(c.open)-1]
+		c.depth = last.depth
+		if last.typ == hclsyntax.TokenOBrack || last.typ == hclsyntax.TokenTemplateControl {
+			c.depth++ // what follows, another index or the body of a condition, depends on it
+		}
+	case hclsyntax.TokenNewline:
+		if len(c.open) == 0 || c.open[len(c.open)-1].typ == hclsyntax.TokenOBrace {
+			c.restart()
+		}
+	case hclsyntax.TokenComma:
+		c.restart()
+	case hclsyntax.TokenMinus, hclsyntax.TokenBang, hclsyntax.TokenPlus, hclsyntax.TokenStar, hclsyntax.TokenSlash,
+		hclsyntax.TokenPercent, hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan,
+		hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq, hclsyntax.TokenAnd,
+		hclsyntax.TokenOr, hclsyntax.TokenQuestion:
+		c.depth++
+	}
+}
+
+// restart is where a new expression begins: only the brackets around it count.
+func (c *operatorCount) restart() {
+	c.depth = 0
+	if n := len(c.open); n > 0 {
+		c.depth = c.open[n-1].depth + 1
+	}
+}
+
+// tooHostile gives the fault of a text that the HCL parser should not even be given.
+func tooHostile(src []byte, path string) *hcl.Diagnostic {
+	if fault := tooDeep(src, path); fault != nil {
+		return fault
+	}
+	return tooLarge(src, path)
 }

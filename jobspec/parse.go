@@ -44,15 +44,19 @@ type Result struct {
 }
 
 // Parse reads a jobspec. The error, when there is one, is *Error and lists all faults with their positions.
-func Parse(cfg Config) (*Result, error) {
+func Parse(cfg Config) (*Result, error) { return parseWithin(cfg, evaluationBudget) }
+
+func parseWithin(cfg Config, budget int) (*Result, error) {
 	if cfg.Path == "" {
 		cfg.Path = "input.hcl"
 	}
 	if IsJSON(cfg.Body) {
 		return parseJSON(cfg)
 	}
-	p := &parser{cfg: cfg, files: map[string]*hcl.File{}, refs: newReferences()}
-	p.parse()
+	p := &parser{cfg: cfg, files: map[string]*hcl.File{}, refs: newReferences(), meter: &meter{left: budget}}
+	if fault := p.meter.guard(p.parse); fault != nil {
+		p.diags = append(hcl.Diagnostics{fault}, p.diags...)
+	}
 	if p.diags.HasErrors() {
 		return nil, &Error{Diags: p.diags, Files: p.files}
 	}
@@ -76,6 +80,7 @@ type parser struct {
 	files map[string]*hcl.File
 	diags hcl.Diagnostics
 	refs  *references
+	meter *meter
 	vars  []*variable
 	root  *hcl.EvalContext
 	job   *structs.Job
@@ -83,7 +88,7 @@ type parser struct {
 
 func (p *parser) parse() {
 	body := bytes.TrimPrefix(p.cfg.Body, []byte("\xef\xbb\xbf"))
-	if fault := tooDeep(body, p.cfg.Path); fault != nil {
+	if fault := tooHostile(body, p.cfg.Path); fault != nil {
 		p.files[p.cfg.Path] = &hcl.File{Bytes: body}
 		p.add(fault)
 		return
@@ -98,7 +103,7 @@ func (p *parser) parse() {
 		return
 	}
 	top := p.topLevel(file.Body.(*hclsyntax.Body))
-	p.root = &hcl.EvalContext{Functions: functions(p.cfg.BaseDir, p.cfg.AllowFS)}
+	p.root = &hcl.EvalContext{Functions: functions(p.cfg.BaseDir, p.cfg.AllowFS, p.meter)}
 	p.readVariables(top)
 	p.readLocals(top)
 	if top.job == nil {
@@ -108,7 +113,8 @@ func (p *parser) parse() {
 	}
 	p.refs.rewriteBody(top.job.Body, file.Bytes, names{}, true)
 	p.refs.publish(p.root)
-	d := &decoder{root: p.root, lenient: p.diags.HasErrors()}
+	p.meter.body(top.job.Body)
+	d := &decoder{root: p.root, meter: p.meter, lenient: p.diags.HasErrors()}
 	p.job = d.job(top.job)
 	p.add(d.diags...)
 }

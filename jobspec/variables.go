@@ -49,7 +49,7 @@ func (p *parser) readVariables(top *topLevel) {
 			p.add(unknownBlock(inner, "in variables; only NAME = VALUE is allowed", nil))
 		}
 		for _, attr := range sortedAttributes(block.Body.Attributes) {
-			value, diags := attr.Expr.Value(nil)
+			value, diags := p.meter.evaluate(attr.Expr, nil)
 			p.add(diags...)
 			p.declare(&variable{name: attr.Name, typ: cty.DynamicPseudoType, def: value, hasDefault: true, declared: attr.NameRange})
 		}
@@ -119,7 +119,7 @@ func (p *parser) variableBlock(block *hclsyntax.Block) *variable {
 		}
 	}
 	if attr, ok := block.Body.Attributes["default"]; ok {
-		value, diags := attr.Expr.Value(nil)
+		value, diags := p.meter.evaluate(attr.Expr, nil)
 		p.add(diags...)
 		rng := attr.Expr.Range()
 		v.hasDefault, v.def, v.defRange = true, cty.DynamicVal, &rng
@@ -146,7 +146,7 @@ func (p *parser) validationBlock(block *hclsyntax.Block) *validation {
 		case "condition":
 			rule.condition = attr.Expr
 		case "error_message":
-			value, diags := attr.Expr.Value(nil)
+			value, diags := p.meter.evaluate(attr.Expr, nil)
 			p.add(diags...)
 			if !diags.HasErrors() && value.Type() == cty.String && !value.IsNull() {
 				rule.message = value.AsString()
@@ -239,12 +239,16 @@ func (p *parser) setText(v *variable, text, filename string) {
 		return
 	}
 	p.files[filename] = &hcl.File{Bytes: []byte(text)}
+	if fault := tooHostile([]byte(text), filename); fault != nil {
+		p.add(fault)
+		return
+	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		p.add(diags...)
 		return
 	}
-	value, diags := expr.Value(nil)
+	value, diags := p.meter.evaluate(expr, nil)
 	if diags.HasErrors() {
 		p.add(diags...)
 		return
@@ -269,6 +273,11 @@ func (p *parser) fromFile(path string) {
 func (p *parser) fromContent(name string, body []byte) {
 	var file *hcl.File
 	var diags hcl.Diagnostics
+	if fault := tooHostile(body, name); fault != nil {
+		p.files[name] = &hcl.File{Bytes: body}
+		p.add(fault)
+		return
+	}
 	if strings.HasSuffix(name, ".json") || IsJSON(body) {
 		file, diags = json.Parse(body, name)
 	} else {
@@ -290,7 +299,7 @@ func (p *parser) fromContent(name string, body []byte) {
 			p.undeclared(attr.Name, "the file "+name, &rng)
 			continue
 		}
-		value, diags := attr.Expr.Value(nil)
+		value, diags := p.meter.evaluate(attr.Expr, nil)
 		p.add(diags...)
 		if diags.HasErrors() {
 			continue
@@ -315,7 +324,7 @@ func (p *parser) finalValue(v *variable) cty.Value {
 
 func (p *parser) validate(v *variable) {
 	for _, rule := range v.validations {
-		result, diags := rule.condition.Value(p.root)
+		result, diags := p.meter.evaluate(rule.condition, p.root)
 		p.add(diags...)
 		if diags.HasErrors() || !result.IsKnown() {
 			continue
