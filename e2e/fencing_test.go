@@ -253,6 +253,25 @@ func TestFenceFrozenSupervisor(t *testing.T) {
 	}
 }
 
+// TestFenceBothKilled kills agent and supervisor (-9) together: what writes is a child of the task's main process, and
+// the kernel ends only that one.
+func TestFenceBothKilled(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, nil, leaseOf(2*time.Second, time.Second))
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	supervisor, cut := supervisorOf(t, node), time.Now()
+	node.Kill()
+	if err := syscall.Kill(supervisor, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	replacement := p.replaced(old)
+	p.noOverlap(old, replacement, cut, 0)
+	if _, last := p.written(p.lives(old.ID)[0]); last.Sub(cut) > 2*time.Second {
+		t.Errorf("the old process wrote until %s after both had been killed", last.Sub(cut))
+	}
+}
+
 // TestFencePartition holds up all that passes between a node and its servers: agent and supervisor live, and stop the
 // task in time. Heartbeats and answers that are delivered long afterwards bring nothing back.
 func TestFencePartition(t *testing.T) {

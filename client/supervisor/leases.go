@@ -17,6 +17,7 @@ type leases struct {
 	clock boottime.Clock
 	timer int // a timerfd: it is not late by the time for which the machine slept
 	forks chan func()
+	guard *guard
 	done  chan struct{}
 }
 
@@ -25,7 +26,8 @@ func newLeases(s *server) (*leases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make timer of leases: %w", err)
 	}
-	l := &leases{s: s, clock: boottime.System(), timer: fd, forks: make(chan func()), done: make(chan struct{})}
+	l := &leases{s: s, clock: boottime.System(), timer: fd, forks: make(chan func()), done: make(chan struct{}),
+		guard: newGuard(s.logger)}
 	if err := s.poller.add(fd, func(buf []byte) {
 		_, _ = unix.Read(fd, buf[:8])
 		l.due()
@@ -59,6 +61,7 @@ func (l *leases) fork(f func() error) error {
 func (l *leases) close() {
 	close(l.forks)
 	<-l.done
+	l.guard.close()
 	unix.Close(l.timer)
 }
 
@@ -106,6 +109,19 @@ func (l *leases) due() {
 	l.arm()
 }
 
+// tellGuard makes sure that the guard knows a task which has just been started. It may have ended already.
+func (s *server) tellGuard(t *task, info *TaskInfo) {
+	s.mu.Lock()
+	until := t.lease
+	s.mu.Unlock()
+	s.leases.guard.tellAndWait(guarded{Task: *info, Until: until})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.phase == phaseEnded {
+		s.leases.guard.tell(guarded{Task: *info, Gone: true})
+	}
+}
+
 // renew moves leases and gives the tasks that live on under them. One that has run out stays so.
 func (l *leases) renew(until map[string]boottime.Deadline) []TaskInfo {
 	l.s.mu.Lock()
@@ -117,6 +133,7 @@ func (l *leases) renew(until map[string]boottime.Deadline) []TaskInfo {
 			continue
 		}
 		t.lease = d
+		l.guard.tell(guarded{Task: *t.info(), Until: d})
 		out = append(out, *t.info())
 	}
 	l.arm()

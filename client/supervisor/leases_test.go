@@ -52,7 +52,7 @@ func (n *node) startLeased(id string, d time.Duration) *leased {
 }
 
 // gone waits until all of the task has ended and gives the time since its start.
-func (l *leased) gone(t *testing.T) time.Duration {
+func (l *leased) gone(t testing.TB) time.Duration {
 	t.Helper()
 	awaitExit(t, l.main)
 	awaitExit(t, l.grandchild)
@@ -126,23 +126,38 @@ func TestLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// TestLeasedTasksDieWithTheirSupervisor also when nobody is left to kill them: at least the main process.
+// TestLeasedTasksDieWithTheirSupervisor also when no agent lives to kill them.
 func TestLeasedTasksDieWithTheirSupervisor(t *testing.T) {
 	eachHierarchy(t, func(t *testing.T, n *node) {
 		l := n.startLeased("a", time.Hour)
 		n.Client.Close()
-		supervisor := n.leaderPID()
-		kill9(t, supervisor)
-		awaitExit(t, l.main)
-		n.restart() // the agent comes back, and what takes over ends the rest
-		if err := n.Ensure(n.ctx); err != nil {
-			t.Fatal(err)
-		}
-		awaitExit(t, l.grandchild)
+		kill9(t, n.leaderPID())
+		l.gone(t)
+		n.restart()
 		if e := n.wait("a").Exit; e == nil || (e.Known && e.Signal != 9) {
 			t.Errorf("exit %+v", e)
 		}
 	})
+}
+
+// TestGuardKillsForAFrozenSupervisor, when no agent lives either.
+func TestGuardKillsForAFrozenSupervisor(t *testing.T) {
+	n := newNode(t, Config{})
+	l := n.startLeased("a", 500*time.Millisecond)
+	n.Client.Close()
+	pid := n.leaderPID()
+	t.Cleanup(func() { unix.Kill(pid, unix.SIGCONT) })
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	l.gone(t)
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	n.restart()
+	if e := n.wait("a").Exit; e == nil || e.Signal != 9 {
+		t.Errorf("exit %+v", e)
+	}
 }
 
 // leaderPID finds the supervisor by the name of its directory, without a connection.

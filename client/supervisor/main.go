@@ -42,9 +42,14 @@ func Main(args []string) int {
 	flags.DurationVar(&o.Idle, "idle", DefaultIdleTimeout, "time to stay without agent and tasks")
 	flags.BoolVar(&o.NoCgroups, "no-cgroups", false, "follow processes without cgroups")
 	flags.IntVar(&o.ReadyFD, "ready-fd", 0, "file descriptor to report on")
+	var guarding bool
+	flags.BoolVar(&guarding, "guard", false, "be a supervisor's guard of leased tasks")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "level of the log on standard error")
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if guarding {
+		return guardMain(hclog.New(&hclog.LoggerOptions{Name: "guard", Output: os.Stderr}))
 	}
 	if o.Dir == "" || flags.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "supervisor: it is started by the agent and is not meant to be run by hand")

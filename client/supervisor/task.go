@@ -158,6 +158,9 @@ func (s *server) startTask(t *task, spec *StartSpec) (*TaskInfo, error) {
 	for _, fn := range asked {
 		fn()
 	}
+	if t.rec.Leased {
+		s.tellGuard(t, info)
+	}
 	return info, nil
 }
 
@@ -355,6 +358,9 @@ func (s *server) finish(t *task, exit Exit) {
 	t.pumps = nil
 	t.exit = &exit
 	t.phase = phaseEnded
+	if t.rec.Leased {
+		s.leases.guard.tell(guarded{Task: *t.info(), Gone: true})
+	}
 	pidfd := t.pidfd
 	t.pidfd = -1
 	waiters := t.waiters
