@@ -63,6 +63,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(version(program))
 	add(systemGC())
 	add(configValidate())
+	add(fmtCommand())
 	add(agentInfo())
 	add(schedulerGetConfig())
 	return out

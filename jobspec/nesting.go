@@ -108,8 +108,9 @@ func (c *operatorCount) restart() {
 	}
 }
 
-// tooHostile gives the fault of a text that the HCL parser should not even be given.
-func tooHostile(src []byte, path string) *hcl.Diagnostic {
+// Unreadable gives the fault of a text that the HCL parser should not even be given, since it is so large or nests so
+// deep that it would cost time and memory out of all proportion; nil for all others. path names it in the fault.
+func Unreadable(src []byte, path string) *hcl.Diagnostic {
 	if fault := tooDeep(src, path); fault != nil {
 		return fault
 	}

@@ -88,7 +88,7 @@ type parser struct {
 
 func (p *parser) parse() {
 	body := bytes.TrimPrefix(p.cfg.Body, []byte("\xef\xbb\xbf"))
-	if fault := tooHostile(body, p.cfg.Path); fault != nil {
+	if fault := Unreadable(body, p.cfg.Path); fault != nil {
 		p.files[p.cfg.Path] = &hcl.File{Bytes: body}
 		p.add(fault)
 		return

@@ -239,7 +239,7 @@ func (p *parser) setText(v *variable, text, filename string) {
 		return
 	}
 	p.files[filename] = &hcl.File{Bytes: []byte(text)}
-	if fault := tooHostile([]byte(text), filename); fault != nil {
+	if fault := Unreadable([]byte(text), filename); fault != nil {
 		p.add(fault)
 		return
 	}
@@ -273,7 +273,7 @@ func (p *parser) fromFile(path string) {
 func (p *parser) fromContent(name string, body []byte) {
 	var file *hcl.File
 	var diags hcl.Diagnostics
-	if fault := tooHostile(body, name); fault != nil {
+	if fault := Unreadable(body, name); fault != nil {
 		p.files[name] = &hcl.File{Bytes: body}
 		p.add(fault)
 		return
