@@ -70,7 +70,8 @@ func noFlags(*flag.FlagSet) {}
 func deploymentFail() *spec {
 	f := &stopFlags{}
 	return deploymentVerb(spec{name: "deployment fail", synopsis: "Give a deployment up",
-		help: "Ends a deployment as failed; what was rolling out and is not wanted any more is stopped."}, f.declare,
+		help: `Ends a deployment as failed; what was rolling out and is not wanted any more is stopped. To shorten stops that are under
+way, call it again with -no-shutdown-delay.`}, f.declare,
 		func(ctx context.Context, c *call, d *structs.Deployment) (*structs.DeploymentUpdateResponse, error) {
 			noDelay, killTimeout, err := f.values()
 			if err != nil {
@@ -78,7 +79,10 @@ func deploymentFail() *spec {
 			}
 			if !d.Active() {
 				c.printf("Deployment %q is %s already\n", d.ID, d.Status)
-				return nil, nil
+				if d.Status != structs.DeploymentStatusFailed || !noDelay && killTimeout == nil {
+					return nil, nil
+				}
+				c.printf("What still stops of it is stopped with the options given\n")
 			}
 			answer, _, err := c.client.Deployments().Fail(ctx, d.ID, &api.FailOptions{NoShutdownDelay: noDelay, KillTimeout: killTimeout}, nil)
 			return answer, err

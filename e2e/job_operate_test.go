@@ -71,13 +71,24 @@ func TestJobScaleByTheCommandLine(t *testing.T) {
 			t.Errorf("desired %s: no shutdown delay is %v", alloc.DesiredStatus, got)
 		}
 	}
+	// Forgotten at first, the option shortens what stops already.
+	a.ok("job", "scale", "-detach", "web", "1")
+	awaitAllocs(t, a.Client, "web", "a second stop", func(l []*structs.AllocationListStub) bool {
+		return len(slices.DeleteFunc(l, func(s *structs.AllocationListStub) bool { return s.DesiredStatus != "stop" })) == 2
+	})
+	a.quick("the same count without shutdown delay", func() {
+		a.ok("job", "scale", "-no-shutdown-delay", "web", "1")
+		awaitAllocs(t, a.Client, "web", "two ended allocations", func(l []*structs.AllocationListStub) bool {
+			return len(withStatus(l, structs.AllocClientStatusComplete)) == 2
+		})
+	})
 	a.ok("job", "scale", "-detach", "web", "4")
 	awaitRunning(t, a.Client, "web", 4)
 	status, _, err := a.Client.Jobs().ScaleStatus(limited(t), "web", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := status.TaskGroups["g"]; g.Desired != 4 || len(g.Events) != 2 || *g.Events[0].Count != 4 || g.Events[1].PreviousCount != 3 {
+	if g := status.TaskGroups["g"]; g.Desired != 4 || len(g.Events) != 4 || *g.Events[0].Count != 4 || g.Events[3].PreviousCount != 3 {
 		t.Errorf("scaling status %+v", g)
 	}
 }
@@ -200,10 +211,11 @@ func TestDeploymentsByTheCommandLine(t *testing.T) {
 	}
 
 	failed := version("c")
-	a.quick("a failure without shutdown delay", func() {
-		if out := a.ok("deployment", "fail", "-no-shutdown-delay", failed.ID[:8]); !strings.Contains(out, "failed") {
-			t.Errorf("deployment fail printed %s", out)
-		}
+	if out := a.ok("deployment", "fail", failed.ID[:8]); !strings.Contains(out, "failed") {
+		t.Errorf("deployment fail printed %s", out)
+	}
+	a.quick("a second failure without shutdown delay", func() {
+		a.ok("deployment", "fail", "-no-shutdown-delay", failed.ID[:8])
 		awaitAllocs(t, a.Client, "web", "the end of the canary", func(l []*structs.AllocationListStub) bool {
 			return slices.ContainsFunc(l, func(s *structs.AllocationListStub) bool {
 				return s.JobVersion == failed.JobVersion && s.ClientStatus == structs.AllocClientStatusComplete

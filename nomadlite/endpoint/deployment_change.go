@@ -54,7 +54,34 @@ func (b *Backend) failDeployment(w http.ResponseWriter, r *route.Request, q *que
 	if err != nil {
 		return err
 	}
+	if d.Status == structs.DeploymentStatusFailed && (how.noShutdownDelay || how.killTimeout != nil) {
+		return b.shortenDeploymentStops(w, r, q, d, how)
+	}
 	return b.setDeploymentStatus(w, r, q, d, structs.DeploymentStatusFailed, deploymentFailedByOperator, how)
+}
+
+// shortenDeploymentStops gives the options of stops to what still stops of a deployment that has failed before.
+func (b *Backend) shortenDeploymentStops(w http.ResponseWriter, r *route.Request, q *query, d *structs.Deployment, how stopOptions) error {
+	want := &structs.DesiredTransition{KillTimeout: how.killTimeout}
+	if how.noShutdownDelay {
+		want.NoShutdownDelay = structs.Ptr(true)
+	}
+	cmd := &fsm.AllocTransition{Transitions: map[string]*structs.DesiredTransition{}, Now: b.unixNano()}
+	snap := b.Store.Snapshot()
+	for _, a := range snap.AllocsByDeployment(nil, d.ID) {
+		if a.ServerTerminal() && !a.ObservedTerminal() {
+			cmd.Transitions[a.ID] = want
+		}
+	}
+	out := structs.DeploymentUpdateResponse{DeploymentModifyIndex: d.ModifyIndex}
+	if len(cmd.Transitions) == 0 {
+		return answerWrite(w, q, snap.Index(), out)
+	}
+	_, index, err := b.apply(r.Context(), fsm.KindAllocTransition, cmd)
+	if err != nil {
+		return err
+	}
+	return answerWrite(w, q, index, out)
 }
 
 // pauseDeployment holds a deployment, or lets it go on.

@@ -279,6 +279,7 @@ func applyDeploymentStatus(tx *state.Txn, r *DeploymentStatus) (any, error) {
 	if err := tx.UpdateDeploymentStatus(r.Update, r.Now); err != nil {
 		return nil, err
 	}
+	tx.ShortenDeploymentStops(r.Update.DeploymentID, r.Eval, r.Now)
 	if r.Eval != nil {
 		tx.UpsertEval(r.Eval, r.Now)
 	}

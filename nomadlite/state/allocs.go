@@ -244,4 +244,21 @@ func (tx *Txn) clearStopOptions(allocs []*structs.Allocation, now int64) {
 	}
 }
 
+// shortenStops gives the options of stops which ride on an evaluation to those of a job's allocations that stop already:
+// the evaluation's plan stamps only what it stops itself.
+func (tx *Txn) shortenStops(namespace, jobID string, eval *structs.Evaluation, now int64, concerned func(*structs.Allocation) bool) {
+	if eval == nil || !eval.NoShutdownDelay && eval.KillTimeout == nil {
+		return
+	}
+	want := &structs.DesiredTransition{KillTimeout: eval.KillTimeout}
+	if eval.NoShutdownDelay {
+		want.NoShutdownDelay = structs.Ptr(true)
+	}
+	for _, alloc := range tx.allocsByJob(namespace, jobID) {
+		if alloc.ServerTerminal() && !alloc.ObservedTerminal() && concerned(alloc) {
+			tx.mergeTransition(alloc, want, now)
+		}
+	}
+}
+
 func unixTime(nanos int64) time.Time { return time.Unix(0, nanos).UTC() }

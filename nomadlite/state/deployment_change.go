@@ -144,3 +144,10 @@ func resumed(d *structs.Deployment, now int64) {
 	}
 	d.TaskGroups = groups
 }
+
+// ShortenDeploymentStops gives the options of stops which ride on an evaluation to what stops already in a deployment.
+func (tx *Txn) ShortenDeploymentStops(id string, eval *structs.Evaluation, now int64) {
+	if d := lookup[*structs.Deployment](tx, TableDeployments, id); d != nil {
+		tx.shortenStops(d.Namespace, d.JobID, eval, now, func(a *structs.Allocation) bool { return a.DeploymentID == id })
+	}
+}

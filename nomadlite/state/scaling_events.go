@@ -43,6 +43,7 @@ type JobScale struct {
 }
 
 // ScaleJob gives a group another count, as a new version of its job, together with the evaluation, and keeps the event.
+// Options of stops which ride on the evaluation also reach what stops already in the group.
 // It gives the job's row as it is then. It fails with CodeNotFound, with CodeInvalid when there is no such group, and
 // with CodeConflict when the job was changed meanwhile.
 func (tx *Txn) ScaleJob(s JobScale) (*structs.Job, error) {
@@ -64,6 +65,7 @@ func (tx *Txn) ScaleJob(s JobScale) (*structs.Job, error) {
 			return nil, err
 		}
 		job, event.Count = scaled, s.Count
+		tx.shortenStops(s.Namespace, s.JobID, s.Eval, s.Now, func(a *structs.Allocation) bool { return a.TaskGroup == s.Group })
 		if s.Eval != nil {
 			event.EvalID = &s.Eval.ID
 		}

@@ -81,3 +81,32 @@ func TestScalingOfWhatIsNotThereOrHasChanged(t *testing.T) {
 		t.Error("something was changed")
 	}
 }
+
+// A second call with options shortens what the first one stopped, in that group alone.
+func TestScalingAgainShortensStopsUnderWay(t *testing.T) {
+	w := newWorld(t)
+	w.must(func(tx *Txn) error { return tx.RegisterNode(testNode("n1"), w.now()) })
+	w.register(testJob("web", "service", "g", "h"), nil)
+	for id, group := range map[string]string{"stops": "g", "stays": "g", "ended": "g", "other": "h"} {
+		a := testAlloc(id, group, "n1", 20000)
+		a.AllocatedResources = nil
+		w.place("web", a)
+	}
+	plan := w.plan("web")
+	for _, id := range []string{"stops", "ended", "other"} {
+		plan.Stops = map[string][]*structs.AllocStop{"n1": append(plan.Stops["n1"], &structs.AllocStop{ID: id, DesiredStatus: "stop"})}
+	}
+	w.must(func(tx *Txn) error { return tx.ApplyPlan(plan, w.now()) })
+	w.observe("ended", "complete")
+	eval := testEval("e9", "web")
+	eval.NoShutdownDelay = true
+	err := w.scale(JobScale{Group: "g", Count: structs.Ptr[int64](1), JobModifyIndex: w.job("web").JobModifyIndex, Eval: eval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"stops", "stays", "ended", "other"} {
+		if got := structs.Val(w.alloc(id).DesiredTransition.NoShutdownDelay); got != (id == "stops") {
+			t.Errorf("%s: no shutdown delay is %v", id, got)
+		}
+	}
+}
