@@ -147,7 +147,8 @@ func (t *rollout) unhealthy() []string {
 	return out
 }
 
-// deadlines gives the time by which each unfinished group must make progress. A deployment that is paused, and a group
+// deadlines gives the time by which each unfinished group must make progress. A deployment that is paused, a group with
+// allocations on nodes that are expected back, and a group
 // whose canaries wait for their promotion, have all the time.
 func (t *rollout) deadlines() map[string]time.Time {
 	if t.deployment.Status != structs.DeploymentStatusRunning {
@@ -158,10 +159,14 @@ func (t *rollout) deadlines() map[string]time.Time {
 		if s.ProgressDeadline == 0 || s.RequireProgressBy.IsZero() || t.group(name).count[healthy] >= needed(s) {
 			continue
 		}
+		by, counts := t.group(name).pauses.extend(latest(s.RequireProgressBy, t.group(name).extended, t.spared))
+		if !counts {
+			continue
+		}
 		if out == nil {
 			out = map[string]time.Time{}
 		}
-		out[name] = latest(s.RequireProgressBy, t.group(name).extended, t.spared)
+		out[name] = by
 	}
 	return out
 }

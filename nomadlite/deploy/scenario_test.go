@@ -107,7 +107,7 @@ func (w *world) edit(id string, how func(*structs.Deployment)) {
 }
 
 // alloc stores an allocation of a deployment's group g as the state would, counts included: health=healthy|unhealthy,
-// ended=yes.
+// ended=yes, away=yes|no.
 func (w *world) alloc(deployment, id string, a scenariotest.Args) {
 	before := w.allocs[id]
 	after := &structs.Allocation{ID: id, TaskGroup: "g", DesiredStatus: structs.AllocDesiredStatusRun,
@@ -119,6 +119,12 @@ func (w *world) alloc(deployment, id string, a scenariotest.Args) {
 		after.DeploymentID, after.DeploymentStatus = deployment, nil
 	}
 	after.ModifyTime = w.now.UnixNano()
+	switch a["away"] {
+	case "yes":
+		after.Condition = structs.Condition{Status: structs.ConditionAway, Since: w.now}
+	case "no":
+		after.Condition = structs.Condition{Status: structs.ConditionOK, Since: w.now}
+	}
 	if a["ended"] != "" {
 		after.ClientStatus = structs.AllocClientStatusFailed
 	}
