@@ -76,7 +76,9 @@ func (f *formatter) run(c *call) error {
 	return f.finish(nil)
 }
 
-func (f *formatter) fault(err error) { f.faults = append(f.faults, strings.TrimRight(err.Error(), "\n")) }
+func (f *formatter) fault(err error) {
+	f.faults = append(f.faults, strings.TrimRight(err.Error(), "\n"))
+}
 
 // finish gives the outcome of the whole run.
 func (f *formatter) finish(err error) error {

@@ -58,6 +58,9 @@ func validateJob(ctx context.Context, c *call, job *structs.Job) error {
 			}
 			return errors.New(text)
 		}
+		if warnings := append(job.Warnings(), job.Unsupported()...); len(warnings) > 0 {
+			c.warnf("Job Warnings:\n* %s\n\n", strings.Join(warnings, "\n* "))
+		}
 	}
 	c.printf("Job validation successful\n")
 	return nil

@@ -48,7 +48,7 @@ func (b *Backend) planJob(w http.ResponseWriter, r *route.Request, q *query) err
 	out := structs.JobPlanResponse{
 		Annotations:        &structs.PlanAnnotations{DesiredTGUpdates: map[string]*structs.DesiredUpdates{}},
 		NextPeriodicLaunch: nextLaunch(planned, now),
-		Warnings:           warningText(append(req.Job.Warnings(), futureWarnings(req.Job)...)),
+		Warnings:           warningText(append(req.Job.Warnings(), req.Job.Unsupported()...)),
 	}
 	if old != nil {
 		out.JobModifyIndex = old.JobModifyIndex

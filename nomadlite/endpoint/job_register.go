@@ -49,7 +49,7 @@ func (b *Backend) registerJob(w http.ResponseWriter, r *route.Request, q *query)
 	if cfg := b.Store.SchedulerConfig(nil); cfg.RejectJobRegistration {
 		return structs.Errorf(structs.CodePermission, "job registration is rejected by the scheduler configuration")
 	}
-	warnings := append(job.Warnings(), futureWarnings(job)...)
+	warnings := append(job.Warnings(), job.Unsupported()...)
 	if size := sourceSize(req.Submission); size > b.maxSourceSize() {
 		warnings = append(warnings, fmt.Sprintf("job source size of %d bytes exceeds the maximum of %d bytes: it was not kept",
 			size, b.maxSourceSize()))
@@ -181,18 +181,6 @@ func (b *Backend) maxCount() int {
 	return 50000
 }
 
-// futureWarnings tell what of a job is stored, but not acted upon by this version.
-func futureWarnings(job *structs.Job) []string {
-	var warnings []string
-	if job.IsPeriodic() {
-		warnings = append(warnings, "periodic jobs are stored, but this version of nomadlite does not launch them")
-	}
-	if job.IsParameterized() {
-		warnings = append(warnings, "parameterized jobs are stored, but this version of nomadlite cannot dispatch them")
-	}
-	return warnings
-}
-
 func sourceSize(s *structs.JobSubmission) int {
 	if s == nil {
 		return 0
@@ -288,7 +276,7 @@ func (b *Backend) validateJob(w http.ResponseWriter, r *route.Request, q *query)
 	if err := b.prepareJob(req.Job, q); err != nil {
 		return err
 	}
-	warnings := append(req.Job.Warnings(), futureWarnings(req.Job)...)
+	warnings := append(req.Job.Warnings(), req.Job.Unsupported()...)
 	out := structs.JobValidateResponse{DriverConfigValidated: true, Warnings: warningText(warnings)}
 	faults := b.jobFaults(req.Job)
 	for _, fault := range faults {

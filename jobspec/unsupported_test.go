@@ -1,0 +1,86 @@
+package jobspec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nomadlite/nomadlite/jobspec"
+)
+
+// features are what the language has and this version does not do, or not on every node: who uses one is told its name
+// by a fault (refused) or a warning.
+var features = []struct {
+	name             string
+	job, group, task string
+	refused          bool
+	word             string
+}{
+	{name: "multiregion", job: "multiregion {\n region \"a\" {}\n}", refused: true, word: "multiregion"},
+	{name: "periodic", job: "type = \"batch\"\nperiodic {\n cron = \"@daily\"\n}", word: "periodic"},
+	{name: "parameterized", job: "type = \"batch\"\nparameterized {}", word: "parameterized"},
+	{name: "max_run_duration", job: "type = \"batch\"", group: "max_run_duration = \"1m\"", word: "max_run_duration"},
+	{name: "bridge network", group: "network {\n mode = \"bridge\"\n}", word: `network mode "bridge"`},
+	{name: "cni network", group: "network {\n mode = \"cni/x\"\n}", word: `network mode "cni/x"`},
+	{name: "host volume", group: "volume \"v\" {\n type = \"host\"\n source = \"s\"\n}", word: `volume "v"`},
+	{name: "csi volume", group: "volume \"v\" {\n type = \"csi\"\n source = \"s\"\n access_mode = \"single-node-writer\"\n" +
+		" attachment_mode = \"file-system\"\n}", word: `volume "v"`},
+	{name: "volume_mount", group: "volume \"v\" {\n type = \"host\"\n source = \"s\"\n}",
+		task: "volume_mount {\n volume = \"v\"\n destination = \"/v\"\n}", word: "volume_mount"},
+	{name: "csi plugin", task: "csi_plugin {\n id = \"p\"\n type = \"node\"\n mount_dir = \"/csi\"\n}", word: "csi_plugin"},
+	{name: "sidecar", group: "network {\n mode = \"bridge\"\n}\nservice {\n name = \"s\"\n port = \"80\"\n connect {\n  sidecar_service {}\n }\n}",
+		word: "connect"},
+	{name: "native connect", group: "service {\n name = \"s\"\n task = \"t\"\n connect {\n  native = true\n }\n}", word: "connect"},
+	{name: "gateway", group: "network {\n mode = \"bridge\"\n}\nservice {\n name = \"s\"\n connect {\n  gateway {\n   mesh {}\n  }\n }\n}",
+		word: "connect"},
+	{name: "consul provider", group: "service {\n name = \"s\"\n}", word: "Consul"},
+	{name: "checks", group: "network {\n port \"p\" {}\n}\nservice {\n name = \"s\"\n provider = \"nomad\"\n port = \"p\"\n check {\n  type = \"tcp\"\n" +
+		"  interval = \"10s\"\n  timeout = \"1s\"\n }\n}", word: "checks"},
+	{name: "service identity", task: "service {\n name = \"s\"\n identity {\n  aud = [\"consul.io\"]\n }\n}", word: "identity"},
+	{name: "group consul", group: "consul {}", word: "consul"},
+	{name: "task consul", task: "consul {}", word: "consul"},
+	{name: "vault", task: "vault {\n role = \"r\"\n}", refused: true, word: "ault"},
+	{name: "template", task: "template {\n data = \"x\"\n destination = \"local/x\"\n}", word: "template"},
+	{name: "artifact", task: "artifact {\n source = \"https://example.test/x\"\n}", word: "artifact"},
+	{name: "device", task: "resources {\n device \"gpu\" {}\n}", word: "device"},
+	{name: "numa", task: "resources {\n cores = 1\n numa {\n  affinity = \"require\"\n }\n}", refused: true, word: "numa"},
+	{name: "schedule", task: "schedule {\n cron {\n  start = \"0 9 * * *\"\n  end = \"0 17 * * *\"\n }\n}", refused: true, word: "schedule"},
+	{name: "secret", task: "secret \"s\" {\n provider = \"nomad\"\n path = \"p\"\n}", word: "secret"},
+	{name: "identity in the environment", task: "identity {\n env = true\n}", word: "identity"},
+	{name: "identity by name", task: "identity {\n name = \"x\"\n aud = [\"y\"]\n}", word: "identity"},
+	{name: "action", task: "action \"a\" {\n command = \"/bin/true\"\n}", word: "action"},
+	{name: "group scaling policy", group: "scaling {\n max = 3\n policy {\n  a = 1\n }\n}", word: "scaling"},
+	{name: "task scaling", task: "scaling \"cpu\" {\n max = 300\n}", word: "scaling"},
+	{name: "mbits", task: "resources {\n network {\n  mbits = 10\n }\n}", word: "mbits"},
+}
+
+// TestNothingIsDroppedWithoutAWord: each feature that is not done yet gives a fault or a warning which names it.
+func TestNothingIsDroppedWithoutAWord(t *testing.T) {
+	for _, f := range features {
+		t.Run(f.name, func(t *testing.T) {
+			body := fmt.Sprintf("job \"x\" {\n%s\ngroup \"g\" {\n%s\ntask \"t\" {\ndriver = \"raw_exec\"\nconfig {\n command = \"/bin/true\"\n}\n%s\n}\n}\n}\n",
+				f.job, f.group, f.task)
+			result, err := jobspec.Parse(jobspec.Config{Body: []byte(body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := result.Job
+			job.Canonicalize()
+			err = job.Validate()
+			switch {
+			case f.refused && (err == nil || !strings.Contains(err.Error(), f.word)):
+				t.Fatalf("got %v, want a fault about %s", err, f.word)
+			case f.refused:
+				return
+			case err != nil:
+				t.Fatalf("refused: %v", err)
+			}
+			for _, w := range append(job.Warnings(), job.Unsupported()...) {
+				if strings.Contains(w, f.word) {
+					return
+				}
+			}
+			t.Errorf("no warning about %s in %q", f.word, append(job.Warnings(), job.Unsupported()...))
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package structs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Unsupported tells what of a job is accepted and kept, but not yet done by this version, so that nobody takes silence
+// for consent. What can never be done is refused by Validate instead. The job must be canonical.
+func (j *Job) Unsupported() []string {
+	u := unsupported{}
+	if j.IsPeriodic() {
+		u.addf("periodic jobs are stored, but this version of nomadlite does not launch them")
+	}
+	if j.IsParameterized() {
+		u.addf("parameterized jobs are stored, but this version of nomadlite cannot dispatch them")
+	}
+	for _, tg := range j.TaskGroups {
+		u.group(unsupported{prefix: fmt.Sprintf("Group %q: ", Val(tg.Name))}, tg)
+	}
+	return u.words
+}
+
+// unsupported collects words about one object.
+type unsupported struct {
+	prefix string
+	words  []string
+}
+
+func (u *unsupported) addf(format string, args ...any) {
+	u.words = append(u.words, u.prefix+fmt.Sprintf(format, args...))
+}
+
+func (u *unsupported) group(in unsupported, tg *TaskGroup) {
+	if Val(tg.MaxRunDuration) > 0 {
+		in.addf("max_run_duration has no effect yet: its tasks run as long as they like")
+	}
+	for _, n := range tg.Networks {
+		if n.Mode != "" && n.Mode != "host" && n.Mode != "none" {
+			in.addf("network mode %q is offered by no node yet: its allocations cannot run", n.Mode)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tg.Volumes)) {
+		in.addf("volume %q of type %q is offered by no node yet: its allocations cannot run", name, tg.Volumes[name].Type)
+	}
+	if tg.Consul != nil {
+		in.addf("consul has no effect yet")
+	}
+	if tg.Scaling != nil && len(tg.Scaling.Policy) > 0 {
+		in.addf("the policy of scaling is stored, but autoscalers cannot read it yet; min and max bound job scale")
+	}
+	in.services(tg.Services)
+	u.words = append(u.words, in.words...)
+	for _, t := range tg.Tasks {
+		u.task(unsupported{prefix: fmt.Sprintf("%stask %q: ", in.prefix, t.Name)}, t)
+	}
+}
+
+func (u *unsupported) services(list []*Service) {
+	for _, s := range list {
+		if s.Connect != nil {
+			u.addf("service %q: connect: there is no service mesh yet", s.Name)
+		}
+		if s.Identity != nil {
+			u.addf("service %q: identity is stored, but no token is made for it yet", s.Name)
+		}
+	}
+}
+
+func (u *unsupported) task(in unsupported, t *Task) {
+	for _, f := range []struct {
+		used bool
+		what string
+	}{
+		{len(t.Artifacts) > 0, "artifact blocks are not fetched yet: the task fails on its node"},
+		{len(t.Templates) > 0, "template blocks are not rendered yet: the task fails on its node"},
+		{t.Vault != nil, "vault is not asked yet: the task fails on its node"},
+		{len(t.VolumeMounts) > 0, "volume_mount blocks are not mounted yet: the task fails on its node"},
+		{t.Consul != nil, "consul has no effect yet"},
+		{t.CSIPluginConfig != nil, "csi_plugin has no effect yet: the task runs, but as no plugin"},
+		{t.Resources != nil && len(t.Resources.Devices) > 0, "device is offered by no node yet: the group cannot be placed"},
+		{len(t.Secrets) > 0, "secret blocks are not read yet: no node has a provider, the group cannot be placed"},
+		{len(t.Actions) > 0, "action blocks are stored, but cannot be run yet"},
+		{len(t.ScalingPolicies) > 0, "scaling blocks of tasks are stored, but nothing acts on them yet"},
+		{wantsToken(t), "identity is stored, but no token is made for it yet: neither environment nor file holds one"},
+	} {
+		if f.used {
+			in.addf("%s", f.what)
+		}
+	}
+	in.services(t.Services)
+	u.words = append(u.words, in.words...)
+}
+
+// wantsToken says whether a task asks for a token where it could see it. The identity that each task has by default is
+// not one of these.
+func wantsToken(t *Task) bool {
+	if t.Identity != nil && (t.Identity.Env || t.Identity.File) {
+		return true
+	}
+	for _, id := range t.Identities {
+		if id.Env || id.File || id.Name != DefaultIdentityName {
+			return true
+		}
+	}
+	return false
+}
