@@ -272,6 +272,38 @@ func TestFenceBothKilled(t *testing.T) {
 	}
 }
 
+// TestFenceFrozenLeader freezes the leader for twice the lease while heartbeats lie in its socket: their answers come too
+// late to bring anything back.
+func TestFenceFrozenLeader(t *testing.T) {
+	t.Parallel()
+	lease := 2 * time.Second
+	p := newPair(t, nil, func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+		leaseOf(lease, 500*time.Millisecond)(j, g, task)
+		g.ReschedulePolicy = &structs.ReschedulePolicy{Delay: structs.Ptr(5 * time.Second), DelayFunction: structs.Ptr("constant"),
+			Unlimited: structs.Ptr(true)}
+	})
+	old, _ := p.holder()
+	p.server.followLog(old.ID, "up")
+	cut, pid := time.Now(), p.server.PID()
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, p.lives(old.ID)[0])
+	<-time.After(time.Until(cut.Add(2 * lease))) // what is tested is that it stays frozen for that long
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	replacement := p.replaced(old)
+	p.server.followLog(replacement.ID, "up")
+	_, last := p.written(p.lives(old.ID)[0])
+	first, _ := p.written(p.lives(replacement.ID)[0])
+	t.Logf("contact ended; the old one ended after %s, the new one began after %s", last.Sub(cut), first.Sub(cut))
+	if len(p.lives(old.ID)) != 1 || !last.Before(first) || last.Sub(cut) > lease+2*time.Second {
+		t.Errorf("lives %v, the old one ended after %s, the new one began after %s", p.lives(old.ID), last.Sub(cut), first.Sub(cut))
+	}
+}
+
 // TestFencePartition holds up all that passes between a node and its servers: agent and supervisor live, and stop the
 // task in time. Heartbeats and answers that are delivered long afterwards bring nothing back.
 func TestFencePartition(t *testing.T) {
