@@ -9,7 +9,6 @@
 // are promoted when all of them are healthy and the job wants that without asking (auto_promote).
 //
 // Who writes what: the counts of a deployment belong to package state, its end as successful or cancelled to the
-// scheduler's plans, its failure and the
-// promotion without asking to this duty. The duty keeps nothing: a new leader reads what it needs from the state,
-// and every evaluation it makes may come twice.
+// scheduler's plans, its failure and the promotion without asking to this duty. The duty keeps nothing: a new leader
+// reads what it needs from the state, and every evaluation it makes may come twice.
 package deploy
