@@ -218,14 +218,36 @@ func TestFileFunctionsAreRefusedWithoutAFileSystem(t *testing.T) {
 }
 
 func TestNamesWithoutEffectAreWarnedAbout(t *testing.T) {
-	result, err := jobspec.Parse(jobspec.Config{Path: "x", Body: []byte(`job "x" {
-  constraint { is_set = "${meta.a}" }
-}`)})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct{ body, place, word string }{
+		"constraint": {"job \"x\" {\n  constraint { is_set = \"${meta.a}\" }\n}", "x:2:16", `operator = "is_set"`},
+		"network": {"job \"x\" {\n  group \"g\" {\n    network {\n      reserved_ports \"a\" { static = 80 }\n    }\n  }\n}", "x:4:7",
+			`port "NAME"`},
+		"dynamic": {"job \"x\" {\n  group \"g\" {\n    network {\n      dynamic \"reserved_ports\" {\n        for_each = [1]\n" +
+			"        labels = [\"a\"]\n        content {}\n      }\n    }\n  }\n}", "x:4:15", `port "NAME"`},
+	} {
+		result, err := jobspec.Parse(jobspec.Config{Path: "x", Body: []byte(c.body)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text := jobspec.FormatDiagnostics(result.Warnings, result.Files, hcl.DiagWarning)
+		if !strings.Contains(text, c.place) || !strings.Contains(text, c.word) {
+			t.Errorf("%s: got %q", name, text)
+		}
+		for _, g := range result.Job.TaskGroups {
+			if n := g.Networks[0]; len(n.ReservedPorts)+len(n.DynamicPorts) > 0 {
+				t.Errorf("%s: it has an effect: %v", name, n)
+			}
+		}
 	}
-	text := jobspec.FormatDiagnostics(result.Warnings, result.Files, hcl.DiagWarning)
-	if !strings.Contains(text, "x:2:16") || !strings.Contains(text, `operator = "is_set"`) {
-		t.Fatalf("got %q", text)
+}
+
+// TestWeightsAreNotWrapped: a number that does not fit is refused rather than made another one.
+func TestWeightsAreNotWrapped(t *testing.T) {
+	for _, block := range []string{"affinity", "spread"} {
+		_, err := jobspec.Parse(jobspec.Config{Path: "x", Body: []byte("job \"x\" {\n  " + block + " {\n    weight = 300\n  }\n}")})
+		if err == nil || !strings.Contains(err.Error(), "x:3:14") || !strings.Contains(err.Error(), "127") {
+			t.Errorf("%s: got %v", block, err)
+		}
 	}
 }

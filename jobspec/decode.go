@@ -181,7 +181,12 @@ func (d *decoder) body(i instance, target reflect.Value, more extras) {
 		}
 		d.add(unknownAttribute(attr, where, s.names()))
 	}
-	d.instances(i, func(typ string) bool { return s.blocks[typ].typ != nil || more[typ] != nil }, func(b instance) {
+	known := func(typ string) bool { return s.blocks[typ].typ != nil || more[typ] != nil || s.idle[typ] != "" }
+	d.instances(i, known, func(b instance) {
+		if instead := s.idle[b.typ]; instead != "" {
+			d.add(warningAt(b.typRng, "Block without effect", "%q does nothing here; %s.", b.typ, instead))
+			return
+		}
 		if decode := more[b.typ]; decode != nil {
 			decode(b)
 			return

@@ -21,6 +21,8 @@ type schema struct {
 	attrs  map[string]field
 	blocks map[string]field
 	label  *field // the block's one label
+	// idle are blocks which the language takes and which have no effect, with what to write instead.
+	idle map[string]string
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
@@ -55,6 +57,7 @@ func extend(s *schema) {
 		s.attrs["id"], s.attrs["name"] = s.field("ID"), s.field("Name")
 	case reflect.TypeFor[structs.NetworkResource]():
 		delete(s.blocks, "reserved_ports") // ports with a static value go there by themselves
+		s.idle = map[string]string{"reserved_ports": `write port "NAME" { static = NUMBER }`}
 	}
 }
 
