@@ -22,6 +22,8 @@ type decoder struct {
 	diags hcl.Diagnostics
 	// lenient lets unknown values pass: their cause was told already.
 	lenient bool
+	// schemas are those of the types met so far.
+	schemas map[reflect.Type]*schema
 	// statics are the static ports of the network block that is being decoded.
 	statics []structs.Port
 }
@@ -152,12 +154,21 @@ func (d *decoder) taskScaling(i instance) *structs.ScalingPolicy {
 	return p
 }
 
+func (d *decoder) schema(t reflect.Type) *schema {
+	s, ok := d.schemas[t]
+	if !ok {
+		s = schemaOf(t)
+		d.schemas[t] = s
+	}
+	return s
+}
+
 // extras decode blocks which the data model has elsewhere, by block type.
 type extras map[string]func(instance)
 
 // body decodes one block into the struct target.
 func (d *decoder) body(i instance, target reflect.Value, more extras) {
-	s := schemaOf(target.Type())
+	s := d.schema(target.Type())
 	where := "in " + article(i.typ) + " block"
 	d.label(i, s, target)
 	seen := map[string]hcl.Range{}

@@ -31,12 +31,11 @@ func tooDeep(src []byte, path string) *hcl.Diagnostic {
 	return nil
 }
 
-// Limits of a text: its size, the size from which on its operators are counted, and how deep they may nest. Each operator
+// Limits of a text: its size, and how deep operators may nest. Each operator
 // in a row (- - 1, a + b + c, a ? b : c ? d : e, a[b][c]) is one more call on the stack of who reads or evaluates it, and
 // a stack that is too small ends the process.
 const (
 	maxSource    = 16 << 20
-	deepSource   = 16 << 10
 	maxOperators = 10_000
 )
 
@@ -46,8 +45,8 @@ func tooLarge(src []byte, path string) *hcl.Diagnostic {
 		return errorAt(hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}, "Text too large",
 			"The text has %d bytes, at most %d are allowed.", len(src), maxSource)
 	}
-	if len(src) < deepSource {
-		return nil
+	if !manyOperators(src) {
+		return nil // the usual case costs no more than a look at each byte
 	}
 	tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos) // its faults are told by the parser
 	c := operatorCount{}
@@ -57,6 +56,22 @@ func tooLarge(src []byte, path string) *hcl.Diagnostic {
 		}
 	}
 	return nil
+}
+
+// manyOperators says whether a text has so many bytes that could be operators that they might nest too deep.
+func manyOperators(src []byte) bool {
+	n := 0
+	for i, c := range src {
+		switch c {
+		case '-', '!', '+', '*', '/', '%', '<', '>', '&', '|', '?', '[':
+			n++
+		case '=':
+			if i > 0 && src[i-1] == '=' {
+				n++
+			}
+		}
+	}
+	return n > maxOperators
 }
 
 // operatorCount follows how deep the tokens of a text nest: operators in a row, and brackets around them.

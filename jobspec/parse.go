@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -114,7 +115,7 @@ func (p *parser) parse() {
 	p.refs.rewriteBody(top.job.Body, file.Bytes, names{}, true)
 	p.refs.publish(p.root)
 	p.meter.body(top.job.Body)
-	d := &decoder{root: p.root, meter: p.meter, lenient: p.diags.HasErrors()}
+	d := &decoder{root: p.root, meter: p.meter, schemas: map[reflect.Type]*schema{}, lenient: p.diags.HasErrors()}
 	p.job = d.job(top.job)
 	p.add(d.diags...)
 }
