@@ -46,6 +46,7 @@ func TestRunServeLogStop(t *testing.T) {
 	if a.followLog(alloc.ID, "listening on"); !strings.Contains(get(t, url), "Servus from server") {
 		t.Fatalf("page: %s", get(t, url))
 	}
+	a.followLog(alloc.ID, "request GET /") // the output reaches its file on its own way
 	out, errs, code = a.cli("", "alloc", "logs", alloc.ID[:8])
 	if code != 0 || !strings.Contains(out, "request GET /") {
 		t.Fatalf("alloc logs: exit %d\n%s\n%s", code, out, errs)

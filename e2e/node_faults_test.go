@@ -156,8 +156,12 @@ func TestKillsOfAgentAndSupervisorAtAnyMoment(t *testing.T) {
 	a := newAgent(t, nil)
 	a.Start()
 	started := filepath.Join(a.Dir, "started")
+	never := filepath.Join(a.Dir, "never") // nobody writes: the shell itself waits, so that the task stays one process
+	if err := syscall.Mkfifo(never, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const count = 50
-	register(t, a.Client, job("many", "echo $$ >> "+started+"; exec sleep 600", func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+	register(t, a.Client, job("many", "echo $$ >> "+started+"; read -r line < "+never, func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
 		g.Count = structs.Ptr(count)
 		task.ShutdownDelay = 300 * time.Millisecond
 	}))

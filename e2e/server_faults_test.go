@@ -58,7 +58,7 @@ func leader(t *testing.T, servers []*agent) int {
 type writers struct {
 	mu         sync.Mutex
 	registered map[string]uint64
-	stopped    map[string]bool
+	stopped    map[string]uint64
 	more       chan struct{} // has a token after each acknowledged write
 	quota      chan struct{} // a token for each write that may be made
 	end        func()
@@ -67,7 +67,7 @@ type writers struct {
 func write(t *testing.T, servers []*agent) *writers {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &writers{registered: map[string]uint64{}, stopped: map[string]bool{}, more: make(chan struct{}, 1),
+	w := &writers{registered: map[string]uint64{}, stopped: map[string]uint64{}, more: make(chan struct{}, 1),
 		quota: make(chan struct{}, 10000)}
 	var wg sync.WaitGroup
 	for n := range 6 {
@@ -105,9 +105,9 @@ func (w *writers) one(ctx context.Context, c *api.Client, id string, stop bool) 
 	w.registered[id] = answer.JobModifyIndex
 	w.mu.Unlock()
 	if stop {
-		if _, _, err := c.Jobs().Deregister(ctx, id, nil, nil); err == nil {
+		if stopped, _, err := c.Jobs().Deregister(ctx, id, nil, nil); err == nil {
 			w.mu.Lock()
-			w.stopped[id] = true
+			w.stopped[id] = stopped.JobModifyIndex
 			w.mu.Unlock()
 		}
 	}
@@ -167,8 +167,10 @@ func TestKillsOfThreeServersLoseNothingAcknowledged(t *testing.T) {
 	w.await(t, 50)
 	w.end()
 	last := uint64(0)
-	for _, index := range w.registered {
-		last = max(last, index)
+	for _, acknowledged := range []map[string]uint64{w.registered, w.stopped} {
+		for _, index := range acknowledged {
+			last = max(last, index)
+		}
 	}
 	for i, s := range servers {
 		q := &api.QueryOptions{AllowStale: true}
@@ -223,7 +225,7 @@ func (w *writers) check(t *testing.T, who string, jobs []*structs.JobListStub) {
 	for id := range w.registered {
 		if found[id] == nil {
 			lost++
-		} else if w.stopped[id] && !found[id].Stop {
+		} else if w.stopped[id] > 0 && !found[id].Stop {
 			running++
 		}
 	}

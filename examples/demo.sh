@@ -46,6 +46,7 @@ await() {
 }
 node_is_ready() { [ "$("$bin" node status -t '{{range .}}{{.Status}}{{end}}')" = ready ]; }
 alloc_is() { [ "$("$bin" alloc status -t '{{.ClientStatus}}' "$alloc")" = "$1" ]; }
+log_has() { "$bin" alloc logs "$alloc" | grep -q "$1"; }
 page_answers() { fetch "$host" "$port" >"$dir/page" && grep -q 'Hello, world, from server' "$dir/page"; }
 
 # Ports other than the default ones, so that the demo runs beside an agent.
@@ -83,8 +84,8 @@ say "The allocation"
 run alloc status "${alloc:0:8}"
 
 say "Its logs"
-run alloc logs "${alloc:0:8}" | tee "$dir/logs"
-grep -q 'request GET /' "$dir/logs"
+await log_has 'request GET /'
+run alloc logs "${alloc:0:8}"
 
 say "Stopping it; its group's shutdown_delay of 20 s is skipped"
 begin=$(date +%s)

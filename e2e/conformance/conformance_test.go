@@ -19,8 +19,8 @@ const (
 	minimumTests  = 150 // the suite exits 0 when it cannot find the binary; a run of fewer tests is no run
 	// parallel is how many of the suite's tests run at once: they mostly wait for an agent in steps of a second.
 	parallel = "4"
-	// libraryAttempts is how often a test that does not start the binary may be tried: it cannot tell of the product.
-	libraryAttempts = 10
+	// unstable begins the reason of a test that starts no agent and passes or fails by chance: it is never run.
+	unstable = "nothing of ours: "
 )
 
 var update = flag.Bool("update", false,
@@ -42,7 +42,12 @@ func TestOfficialClient(t *testing.T) {
 	waiting := readWaiting(t)
 	skip := waiting
 	if *update {
-		skip = nil
+		skip = map[string]string{}
+		for name, why := range waiting {
+			if strings.HasPrefix(why, unstable) {
+				skip[name] = why
+			}
+		}
 	}
 	results := newSuite(t, binary).run(t, skip)
 	if len(results) < minimumTests {
@@ -137,7 +142,7 @@ func compare(t *testing.T, results []result, waiting map[string]string) {
 		}
 	}
 	for name := range waiting {
-		if *update && !ran[name] {
+		if *update && !ran[name] && !strings.HasPrefix(waiting[name], unstable) {
 			t.Errorf("%s is in %s and is no test", name, waitingFile)
 		}
 	}
@@ -159,6 +164,11 @@ func write(t *testing.T, results []result, waiting map[string]string) {
 	total := &counts{}
 	var passed []string
 	var open []result
+	for name, why := range waiting {
+		if strings.HasPrefix(why, unstable) {
+			results = append(results, result{name: name, area: "locks", outcome: "skip"})
+		}
+	}
 	for _, r := range results {
 		c := byArea[r.area]
 		if c == nil {

@@ -142,8 +142,7 @@ func reaches(calls map[string]map[string]bool, from, to string, seen map[string]
 }
 
 // run runs all tests but those to skip. Those that start the binary run side by side. The others are about the client
-// library alone; some race against timers of milliseconds, and a panic of one ends them all, so that they run by
-// themselves, one after the other, and those that failed once more.
+// library alone; a panic of one ends them all, so that they run by themselves, one after the other.
 func (s *suite) run(t *testing.T, skip map[string]string) []result {
 	t.Helper()
 	var agent, library []string
@@ -158,16 +157,8 @@ func (s *suite) run(t *testing.T, skip map[string]string) []result {
 		}
 	}
 	byName := s.execute(t, agent, parallel)
-	for range libraryAttempts {
-		for name, r := range s.execute(t, library, "1") {
-			byName[name] = r
-		}
-		library = slices.DeleteFunc(library, func(name string) bool {
-			return byName[name] != nil && byName[name].outcome != "fail"
-		})
-		if len(library) == 0 {
-			break
-		}
+	for name, r := range s.execute(t, library, "1") {
+		byName[name] = r
 	}
 	results := make([]result, 0, len(byName))
 	for _, r := range byName {
