@@ -32,6 +32,9 @@ func (r *resolver) client(s *Settings, withServer bool) *client.Config {
 		GCInterval:        r.duration("client.gc_interval", in.GCInterval),
 		DevMode:           r.dev,
 	}
+	if r.dev && out.NetworkInterface == "" {
+		out.NetworkInterface = loopback() // as the agent itself, what it runs for trying out is for this machine only
+	}
 	if in.NomadServiceDiscovery == nil || *in.NomadServiceDiscovery {
 		out.ServiceDiscovery = true
 	}
@@ -110,4 +113,18 @@ func (r *resolver) servers(in *ClientConfig, out *client.Config, withServer bool
 	if len(out.Servers) == 0 && !withServer {
 		r.faults.Addf("client.servers must name at least one server (HOST or HOST:PORT of its port 4647)")
 	}
+}
+
+// loopback names the loopback interface; empty when there is none.
+func loopback() string {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback != 0 && i.Flags&net.FlagUp != 0 {
+			return i.Name
+		}
+	}
+	return ""
 }
