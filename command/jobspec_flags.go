@@ -91,6 +91,10 @@ func (f *jobspecFlags) read(c *call, path string) ([]byte, error) {
 		return io.ReadAll(c.in)
 	}
 	body, err := os.ReadFile(path)
+	if err != nil && isAddress(path) {
+		return nil, fmt.Errorf("cannot read jobspec: %q is an address; fetch the file first and give its path, "+
+			"or its text on standard input with the path -", path)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("cannot read jobspec: there is no file %q", path)
 	}
@@ -98,6 +102,11 @@ func (f *jobspecFlags) read(c *call, path string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read jobspec: %w", err)
 	}
 	return body, nil
+}
+
+// isAddress says whether a path is meant for something to be fetched: a URL, or a source with a method (git::...).
+func isAddress(path string) bool {
+	return strings.Contains(path, "://") || strings.Contains(path, "::")
 }
 
 // parseViewJSON is what job run -output prints.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/nomadlite/nomadlite/structs"
@@ -37,6 +38,62 @@ func TestTheSubmittedSourceHasAllValuesOfVariables(t *testing.T) {
 		}
 		if structs.Val(job.TaskGroups[0].Count) != c.count || !maps.Equal(submission.VariableFlags, c.values) || submission.Variables != c.vars {
 			t.Errorf("%s: count %d, kept %+v", c.name, structs.Val(job.TaskGroups[0].Count), submission)
+		}
+	}
+}
+
+const countJob = `
+variable "n" {
+  type    = number
+  default = 1
+}
+job "x" {
+  group "g" {
+    count = var.n
+    task "t" {
+      driver = "raw_exec"
+    }
+  }
+}
+`
+
+// TestStandardInputTakesAllKindsOfValues: the later of environment, files and arguments wins.
+func TestStandardInputTakesAllKindsOfValues(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "n.vars")
+	if err := os.WriteFile(file, []byte("n = 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		env  []string
+		want string
+	}{
+		{nil, nil, `"Count": 1`},
+		{nil, []string{"NOMAD_VAR_n=2"}, `"Count": 2`},
+		{[]string{"-var-file=" + file}, []string{"NOMAD_VAR_n=2"}, `"Count": 3`},
+		{[]string{"-var", "n=4", "-var-file", file}, []string{"NOMAD_VAR_n=2"}, `"Count": 4`},
+	} {
+		s, out, errs := testStreams()
+		s.in, s.environ = strings.NewReader(countJob), c.env
+		args := append(append([]string{"job", "run", "-output"}, c.args...), "-")
+		if code := run("nomadlite", args, s); code != 0 || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q %q: got %d %s %s", c.args, c.env, code, out, errs)
+		}
+	}
+	s, _, errs := testStreams()
+	s.in = strings.NewReader("job \"x\" {\n  nope = 1\n}\n")
+	if code := run("nomadlite", []string{"job", "run", "-output", "-"}, s); code != 1 || !strings.Contains(errs.String(), "stdin:2:3: ") {
+		t.Errorf("got %d %s", code, errs)
+	}
+}
+
+func TestAddressesAreNoJobspecs(t *testing.T) {
+	for _, path := range []string{"https://example.test/x.nomad.hcl", "git::https://example.test/x", "s3::x"} {
+		for _, command := range [][]string{{"job", "run"}, {"job", "validate"}, {"job", "plan"}} {
+			s, _, errs := testStreams()
+			if code := run("nomadlite", append(command, path), s); code == 0 || !strings.Contains(errs.String(), "is an address") {
+				t.Errorf("%q %s: got %d %s", command, path, code, errs)
+			}
 		}
 	}
 }
