@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,7 +16,7 @@ func jobWriteRoutes(b *Backend) []route.Route {
 	return []route.Route{
 		b.limited(write("/v1/jobs", b.handler(b.registerJob))),
 		b.limited(write("/v1/job/{job_id}", b.handler(b.registerJob))),
-		b.limited(write("/v1/jobs/parse", b.handler(b.parseJob))),
+		b.limited(write("/v1/jobs/parse", b.handler(newParser(b).parseJob))),
 		b.limited(write("/v1/validate/job", b.handler(b.validateJob))),
 		remove("/v1/job/{job_id}", b.handler(b.deregisterJob)),
 		write("/v1/job/{job_id}/evaluate", b.handler(b.evaluateJob)),
@@ -233,38 +232,6 @@ func warningText(warnings []string) string {
 		noun = "warning"
 	}
 	return fmt.Sprintf("%d %s:\n\n* %s", len(warnings), noun, strings.Join(warnings, "\n* "))
-}
-
-// parseJob turns a jobspec's text into a job and stores nothing.
-func (b *Backend) parseJob(w http.ResponseWriter, r *route.Request, q *query) error {
-	var req structs.JobsParseRequest
-	if err := decode(r, &req); err != nil {
-		return err
-	}
-	if req.JobHCL == "" {
-		return structs.Errorf(structs.CodeInvalid, "Job spec is empty")
-	}
-	parse := b.Parse
-	if parse == nil {
-		parse = ParseJobspec
-	}
-	job, err := parse(&req)
-	if err != nil {
-		return err
-	}
-	if req.Canonicalize {
-		job.SetDefaults()
-		return answer(w, q, job)
-	}
-	text, err := structs.ParseView(job)
-	if err != nil {
-		return err
-	}
-	var view struct{ Job json.RawMessage }
-	if err := json.Unmarshal(text, &view); err != nil {
-		return err
-	}
-	return answerRaw(w, q, view.Job)
 }
 
 // validateJob tells a job's faults and warnings and stores nothing.
