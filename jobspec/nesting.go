@@ -1,6 +1,8 @@
 package jobspec
 
 import (
+	"unicode/utf8"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -124,10 +126,27 @@ func (c *operatorCount) restart() {
 }
 
 // Unreadable gives the fault of a text that the HCL parser should not even be given, since it is so large or nests so
-// deep that it would cost time and memory out of all proportion; nil for all others. path names it in the fault.
+// deep that it would cost time and memory out of all proportion, or is not UTF-8; nil for all others. path names it in the fault.
 func Unreadable(src []byte, path string) *hcl.Diagnostic {
 	if fault := tooDeep(src, path); fault != nil {
 		return fault
 	}
-	return tooLarge(src, path)
+	if fault := tooLarge(src, path); fault != nil {
+		return fault
+	}
+	return badEncoding(src, path)
+}
+
+// badEncoding gives the fault of a text that is not UTF-8 outside of its comments: JSON could not hold it as it is.
+func badEncoding(src []byte, path string) *hcl.Diagnostic {
+	if utf8.Valid(src) {
+		return nil
+	}
+	tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos)
+	for _, t := range tokens {
+		if t.Type != hclsyntax.TokenComment && !utf8.Valid(t.Bytes) {
+			return errorAt(t.Range, "Invalid character encoding", "A jobspec must be UTF-8.")
+		}
+	}
+	return nil
 }

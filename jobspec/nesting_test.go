@@ -56,3 +56,16 @@ func TestALongLineIsShownInPart(t *testing.T) {
 		t.Errorf("the mark is not below its place:\n%s", err)
 	}
 }
+
+// TestOnlyCommentsMayHoldOtherEncodings: people's names in them are often older than UTF-8.
+func TestOnlyCommentsMayHoldOtherEncodings(t *testing.T) {
+	if _, err := Parse(Config{Body: []byte("# by J\xf6rg\njob \"x\" {} // gr\xfcn\n/* \xe4 */\n")}); err != nil {
+		t.Error(err)
+	}
+	for _, body := range []string{"job \"x\xf6\" {}", "job x\xf6 {}", "job \"x\" {\n meta { a = \"\xf6\" }\n}", "job \"x\" {\n meta { \xf6 = 1 }\n}",
+		"job \"x\" {\n meta { a = <<E\n\xf6\nE\n }\n}"} {
+		if _, err := Parse(Config{Body: []byte(body)}); err == nil || !strings.Contains(err.Error(), "input.hcl:") {
+			t.Errorf("%q: got %v", body, err)
+		}
+	}
+}
