@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -159,6 +161,21 @@ func BenchmarkBinary(b *testing.B) {
 			b.Fatal(err)
 		}
 		note(b, "binary", mebibytes(info.Size()), "MiB")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkOutput is a whole call of the command line that reads a jobspec and prints it as JSON.
+func BenchmarkOutput(b *testing.B) {
+	binary := proc.Binary(b)
+	for b.Loop() {
+		began := time.Now()
+		out, err := exec.Command(binary, "job", "run", "-output", "../../jobspec/testdata/hundred-lines.nomad.hcl").Output()
+		took := time.Since(began)
+		if err != nil || !bytes.Contains(out, []byte(`"shop"`)) {
+			b.Fatalf("%v: %s", err, out)
+		}
+		note(b, "output", milliseconds(took), "ms")
 	}
 	b.ReportMetric(0, "ns/op")
 }

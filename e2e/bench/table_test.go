@@ -28,6 +28,7 @@ var figures = []figure{
 	{"task/dev", "memory beside the tasks, each of 300 (PSS)", "MiB", 28, 1, ""},
 	{"stop/dev", "stop of 300 tasks", "ms", 3200, 500, ""},
 	{"idle/dev", "idle dev agent (PSS)", "MiB", 92, 40, ""},
+	{"output", "job run -output of a jobspec of 100 lines, whole process", "ms", 0, 60, ""},
 	{"binary", "stripped binary", "MiB", 105, 40, ""},
 	{"start/disk", "data_dir: start until the node is ready", "ms", 0, 300 * withDisk, "start/dev"},
 	{"first/disk", "data_dir: register -> first task running", "ms", 0, 50 * withDisk, "first/dev"},
