@@ -251,3 +251,17 @@ func TestWeightsAreNotWrapped(t *testing.T) {
 		}
 	}
 }
+
+func TestFaultsInJSONHaveAPlace(t *testing.T) {
+	for body, place := range map[string]string{
+		"{\n\"ID\": \"x\",\n\"Priority\": \"high\"\n}":              "x.json:3:",
+		"{\n\"Job\": {\n\"ID\": \"x\",\n\"Priority\": 1e3\n}}":      "x.json:4:",
+		"{\n\"Job\": {\n\"ID\": \"x\",\n\"Priority\": 50,,\n}}":     "x.json:4:",
+		"{\n\"ID\": \"x\",\n\"TaskGroups\": [{\n\"Count\": true}]}": "x.json:4:",
+	} {
+		_, err := jobspec.Parse(jobspec.Config{Path: "x.json", Body: []byte(body)})
+		if err == nil || !strings.Contains(err.Error(), place) {
+			t.Errorf("%s: got %v, want %s", body, err, place)
+		}
+	}
+}

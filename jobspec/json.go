@@ -22,8 +22,9 @@ func parseJSON(cfg Config) (*Result, error) {
 	var wrapped struct{ Job json.RawMessage }
 	file := &hcl.File{Bytes: cfg.Body}
 	files := map[string]*hcl.File{cfg.Path: file}
+	begin := 0 // where the job begins in the text
 	fail := func(err error) error {
-		return &Error{Files: files, Diags: hcl.Diagnostics{jsonFault(cfg, err)}}
+		return &Error{Files: files, Diags: hcl.Diagnostics{jsonFault(cfg, err, begin)}}
 	}
 	if err := json.Unmarshal(cfg.Body, &wrapped); err != nil {
 		return nil, fail(err)
@@ -31,6 +32,7 @@ func parseJSON(cfg Config) (*Result, error) {
 	body := cfg.Body
 	if len(wrapped.Job) > 0 && !bytes.Equal(wrapped.Job, []byte("null")) {
 		body = wrapped.Job
+		begin = max(bytes.Index(cfg.Body, body), 0)
 	}
 	job := &structs.Job{}
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -46,15 +48,16 @@ func parseJSON(cfg Config) (*Result, error) {
 }
 
 // jsonFault gives a JSON error its position.
-func jsonFault(cfg Config, err error) *hcl.Diagnostic {
+func jsonFault(cfg Config, err error, begin int) *hcl.Diagnostic {
 	offset := int64(-1)
 	text := err.Error()
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		offset = syntax.Offset
+		offset = int64(begin) + syntax.Offset
 	case errors.As(err, &mismatch):
+		offset = int64(begin) + mismatch.Offset
 		text = fmt.Sprintf("%s needs %s, not a JSON %s", mismatch.Field, mismatch.Type, mismatch.Value)
 		if mismatch.Type == durationType {
 			text += " (durations are numbers of nanoseconds)"
