@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// slowRaft holds each entry back until it is released.
+// slowRaft holds each entry back until it is released; entries are released in their order, as a log commits them.
 type slowRaft struct {
 	mu       sync.Mutex
 	cluster  *cluster
@@ -26,6 +26,7 @@ type slowRaft struct {
 	evals    []*structs.Evaluation
 	proposed chan struct{}
 	release  chan error
+	last     chan struct{} // closed when the newest entry is through
 }
 
 func (r *slowRaft) Propose(_ fsm.Kind, req any) func(ctx context.Context) (any, uint64, error) {
@@ -33,9 +34,15 @@ func (r *slowRaft) Propose(_ fsm.Kind, req any) func(ctx context.Context) (any, 
 	r.mu.Lock()
 	r.entries = append(r.entries, apply.Plans)
 	r.evals = append(r.evals, apply.Evals...)
+	before, through := r.last, make(chan struct{})
+	r.last = through
 	r.mu.Unlock()
 	r.proposed <- struct{}{}
 	return func(ctx context.Context) (any, uint64, error) {
+		defer close(through)
+		if before != nil {
+			<-before
+		}
 		select {
 		case err := <-r.release:
 			if err != nil {
