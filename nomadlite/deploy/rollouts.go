@@ -31,9 +31,6 @@ func NewRollouts(newID func() string) *Rollouts {
 	return &Rollouts{newID: newID, byID: map[string]*rollout{}, byEval: map[string]*rollout{}}
 }
 
-// Len is the number of deployments that go on.
-func (r *Rollouts) Len() int { return len(r.byID) }
-
 // Deployment takes a deployment in as it is stored now.
 func (r *Rollouts) Deployment(d *structs.Deployment) {
 	if !d.Active() {
