@@ -41,6 +41,7 @@ type Raft struct {
 	transport *raft.NetworkTransport
 	stores    []io.Closer // none in memory
 	futures   *futures
+	leading   verifier
 	leaderCh  chan bool
 	hasState  bool
 	closeOnce sync.Once
@@ -79,6 +80,9 @@ func OpenRaft(cfg RaftConfig) (opened *Raft, err error) {
 	}
 	r := &Raft{cfg: cfg, leaderCh: make(chan bool, 16), futures: newFutures()}
 	conf.NotifyCh = r.leaderCh
+	r.leading.ask = func() error {
+		return leaderError(r.futures.settle(context.Background(), r.raft.VerifyLeader())) // ends with raft at the latest
+	}
 	logs, stable, snaps, err := r.openStores(cfg)
 	if err != nil {
 		return nil, err
@@ -196,10 +200,9 @@ func (r *Raft) Barrier(ctx context.Context) error {
 	return leaderError(r.futures.settle(ctx, r.raft.Barrier(0)))
 }
 
-// VerifyLeader makes sure that this server still leads.
-func (r *Raft) VerifyLeader(ctx context.Context) error {
-	return leaderError(r.futures.settle(ctx, r.raft.VerifyLeader()))
-}
+// VerifyLeader makes sure that this server still leads: a majority says so after the call. Callers at one time are
+// answered together.
+func (r *Raft) VerifyLeader(ctx context.Context) error { return r.leading.verify(ctx) }
 
 // leaderError gives raft's errors about leadership the code which callers know.
 func leaderError(err error) error {

@@ -232,7 +232,8 @@ func (d *Duty) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// begin gives every node that is not down the failover TTL, and takes up the disconnections that are tolerated.
+// begin gives every node that is not down the failover TTL, or the time after which the first of its leased allocations
+// has ended for sure; and it takes up the disconnections that are tolerated.
 func (d *Duty) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -242,13 +243,20 @@ func (d *Duty) begin() {
 	for node := range snap.Nodes(nil) {
 		d.announce(node)
 		if !node.Down() {
-			d.timers.Set(Key{NodeID: node.ID, Kind: Missed}, d.began.Add(d.cfg.FailoverTTL))
-			d.lastBeat[node.ID] = d.began
+			wait := d.cfg.FailoverTTL
+			for _, a := range snap.AllocsByNode(nil, node.ID) {
+				if fence := a.Group().FenceOn(node); fence > 0 && !a.ClientTerminal() {
+					wait = min(wait, fence)
+				}
+			}
+			d.timers.Set(Key{NodeID: node.ID, Kind: Missed}, d.began.Add(wait))
 			continue
 		}
 		var until time.Time
 		for _, a := range snap.AllocsByNode(nil, node.ID) {
-			if a.Condition.Status == structs.ConditionUnknown && !a.ClientTerminal() && !endless(a.Condition) &&
+			waits := a.Condition.Status == structs.ConditionUnknown ||
+				a.Condition.Status == structs.ConditionAway && node.Maintenance == nil
+			if waits && !a.ClientTerminal() && !endless(a.Condition) &&
 				(until.IsZero() || a.Condition.Until.Before(until)) {
 				until = a.Condition.Until
 			}
@@ -339,6 +347,7 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 	for _, id := range due.missed {
 		if node := snap.Node(nil, id); node != nil && !node.Down() && !d.heardSince(id) {
 			d.cfg.Logger.Warn("node missed its heartbeat", "node_id", id)
+			judge := Judge{NewID: d.cfg.NewID, Now: now, Spare: d.spare(id)}
 			take(judge.Missed(node, snap.AllocsByNode(nil, id), d.last(id)))
 		}
 	}
@@ -432,6 +441,16 @@ func (d *Duty) heardSince(nodeID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.timers.Has(Key{NodeID: nodeID, Kind: Missed})
+}
+
+// spare is until when this leader waits for a node that it has not heard of yet; zero when it has, or does not wait.
+func (d *Duty) spare(nodeID string) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, heard := d.lastBeat[nodeID]; heard {
+		return time.Time{}
+	}
+	return d.began.Add(d.cfg.FailoverTTL)
 }
 
 func (d *Duty) last(nodeID string) time.Time {

@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"maps"
 	"time"
 
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
@@ -19,6 +20,9 @@ type Outcome struct {
 type Judge struct {
 	NewID func() string
 	Now   time.Time
+	// Spare is until when what has no lease is not given up: a new leader has not heard of the node yet, and waits for
+	// it. What has a lease has ended by itself before. Zero for a node that was heard by this leader.
+	Spare time.Time
 }
 
 // patience is how long an allocation of a silent node may stay unknown. Nothing set means that it is given up at once.
@@ -73,6 +77,13 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionAway, Since: j.Now, Until: m.Until, Reason: m.Reason}
 			continue
 		}
+		if p.fence == 0 && j.Spare.After(j.Now) {
+			o.Update.Status = structs.NodeStatusDisconnected
+			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionAway, Since: j.Now, Until: j.Spare,
+				Reason: reasonSpared}
+			o.soonest(j.Spare)
+			continue
+		}
 		until := j.Now.Add(p.lostAfter)
 		if p.lostAfter > 0 {
 			o.Update.Status = structs.NodeStatusDisconnected
@@ -104,14 +115,26 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 	return o
 }
 
-// Expired decides about a silent node whose allocations have been unknown for some time: those whose time is up are
-// lost. It changes nothing (no conditions) when none is. lastBeat is as for Missed.
+// Expired decides about a silent node whose allocations have been unknown, or spared, for some time: those whose time is
+// up are lost, or judged as if their node had been missed now. It changes nothing (no conditions) when none is. lastBeat is as for Missed.
 func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
 	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
 		Conditions: map[string]structs.Condition{}}}
-	var lost []*structs.Allocation
+	var lost, spared []*structs.Allocation
 	for _, a := range allocs {
-		if a.ClientTerminal() || a.Condition.Status != structs.ConditionUnknown || endless(a.Condition) {
+		if a.ClientTerminal() || endless(a.Condition) {
+			continue
+		}
+		if a.Condition.Status == structs.ConditionAway && node.Maintenance == nil {
+			if a.Condition.Until.After(j.Now) {
+				o.soonest(a.Condition.Until)
+				o.Update.Status = structs.NodeStatusDisconnected
+			} else {
+				spared = append(spared, a)
+			}
+			continue
+		}
+		if a.Condition.Status != structs.ConditionUnknown {
 			continue
 		}
 		p, until := patienceOf(a, node), a.Condition.Until
@@ -127,6 +150,18 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBea
 		}
 		lost = append(lost, a)
 		o.Update.Conditions[a.ID] = j.lost("node did not come back in time")
+	}
+	if len(spared) > 0 {
+		j.Spare = time.Time{}
+		missed := j.Missed(node, spared, lastBeat)
+		maps.Copy(o.Update.Conditions, missed.Update.Conditions)
+		if missed.Update.Status == structs.NodeStatusDisconnected {
+			o.Update.Status = structs.NodeStatusDisconnected
+		}
+		if !missed.Until.IsZero() {
+			o.soonest(missed.Until)
+		}
+		lost = append(lost, spared...)
 	}
 	if len(lost) == 0 {
 		return o
@@ -198,6 +233,9 @@ func (j Judge) Returned(node *structs.Node, allocs []*structs.Allocation, status
 	}
 	return o
 }
+
+// reasonSpared is why an allocation is away whose node a new leader has not heard of yet.
+const reasonSpared = "the servers have a new leader, which waits for the node"
 
 // endless says that a condition ends only when the node is heard again, or somebody stops the allocation.
 func endless(c structs.Condition) bool { return c.Until.IsZero() }
