@@ -95,3 +95,10 @@ func (d *Deployments) SetAllocHealth(ctx context.Context, id string, healthy, un
 	req := structs.DeploymentAllocHealthRequest{DeploymentID: id, HealthyAllocationIDs: healthy, UnhealthyAllocationIDs: unhealthy}
 	return d.change(ctx, "allocation-health", id, req, w)
 }
+
+// Unblock lets a deployment end that waits for other regions of its job; any other is refused.
+func (d *Deployments) Unblock(ctx context.Context, id string, w *WriteOptions) (
+	*structs.DeploymentUpdateResponse, *WriteMeta, error,
+) {
+	return d.change(ctx, "unblock", id, structs.DeploymentUnblockRequest{DeploymentID: id}, w)
+}

@@ -55,6 +55,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(deploymentPause())
 	add(deploymentResume())
 	add(deploymentPromote())
+	add(deploymentUnblock())
 	add(serviceList())
 	add(serviceInfo())
 	add(serviceDelete())

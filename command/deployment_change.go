@@ -120,3 +120,12 @@ func deploymentPromote() *spec {
 			return answer, err
 		}, "promoted", true)
 }
+
+func deploymentUnblock() *spec {
+	return deploymentVerb(spec{name: "deployment unblock", synopsis: "Unblock a deployment of a multi-region job",
+		help: `Lets a deployment end that waits for other regions. Only deployments of multi-region jobs wait so; any other is refused.`},
+		noFlags, func(ctx context.Context, c *call, d *structs.Deployment) (*structs.DeploymentUpdateResponse, error) {
+			answer, _, err := c.client.Deployments().Unblock(ctx, d.ID, nil)
+			return answer, err
+		}, "unblocked", true)
+}

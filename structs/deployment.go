@@ -47,6 +47,11 @@ type DeploymentFailRequest struct {
 	DeploymentID string
 }
 
+// DeploymentUnblockRequest asks to unblock a deployment.
+type DeploymentUnblockRequest struct {
+	DeploymentID string
+}
+
 // DeploymentPauseRequest asks to pause a deployment or to go on.
 type DeploymentPauseRequest struct {
 	DeploymentID string

@@ -5,7 +5,8 @@
 // Three things are ever due. When an allocation's health was reported, the job is evaluated, and the scheduler goes on with
 // the roll-out or ends it: one evaluation at once, and one more for all that was reported while that one was under way.
 // And a deployment fails, in one entry together with an evaluation: at its first unhealthy allocation when its group has
-// no progress deadline (progress_deadline = 0), else when that deadline passes without another healthy one. And canaries
+// no progress deadline (progress_deadline = 0), else when that deadline passes without another healthy one; the same entry
+// takes the job back to its last stable version when a group that failed asks for that (auto_revert). And canaries
 // are promoted when all of them are healthy and the job wants that without asking (auto_promote).
 //
 // Who writes what: the counts of a deployment belong to package state, its end as successful or cancelled to the

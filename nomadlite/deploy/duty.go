@@ -224,9 +224,7 @@ func (d *Duty) carryOut(ctx context.Context, due []Action) error {
 		eval := d.eval(a, now)
 		switch {
 		case a.Fail != "":
-			req := &fsm.DeploymentStatus{Now: now.UnixNano(), Eval: eval, Update: &structs.DeploymentStatusUpdate{
-				DeploymentID: a.Deployment.ID, Status: structs.DeploymentStatusFailed, StatusDescription: d.describe(a)}}
-			if err := d.apply(ctx, fsm.KindDeploymentStatus, req, a); err != nil {
+			if err := d.apply(ctx, fsm.KindDeploymentStatus, d.failure(a, eval, now), a); err != nil {
 				return err
 			}
 		case a.Promote:
@@ -292,15 +290,27 @@ func (d *Duty) eval(a Action, now time.Time) *structs.Evaluation {
 	}
 }
 
-// describe says why a deployment fails, and that there is nothing to go back to when it should be.
-func (d *Duty) describe(a Action) string {
-	if !a.AutoRevert {
-		return a.Fail
+// failure is the entry in which a deployment fails; its job goes back to the last stable version when a group that
+// failed asks for it.
+func (d *Duty) failure(a Action, eval *structs.Evaluation, now time.Time) *fsm.DeploymentStatus {
+	req := &fsm.DeploymentStatus{Now: now.UnixNano(), Eval: eval, Update: &structs.DeploymentStatusUpdate{
+		DeploymentID: a.Deployment.ID, Status: structs.DeploymentStatusFailed, StatusDescription: a.Fail}}
+	if a.AutoRevert {
+		req.Revert, req.Update.StatusDescription = Rollback(d.cfg.Store.Snapshot(), a.Deployment, a.Fail)
 	}
-	for _, version := range d.cfg.Store.JobVersions(nil, a.Deployment.Namespace, a.Deployment.JobID) {
-		if version.Stable && version.Version != a.Deployment.JobVersion {
-			return a.Fail
-		}
+	return req
+}
+
+// Rollback prepares the return of a deployment's job to its last stable version, in the entry in which the deployment
+// fails because of why. It gives the description of the failure; nil when there is nothing to go back to.
+func Rollback(snap *state.Snapshot, d *structs.Deployment, why string) (*fsm.JobRevert, string) {
+	current := snap.Job(nil, d.Namespace, d.JobID)
+	target, description := structs.RollbackOf(d, current, snap.JobVersions(nil, d.Namespace, d.JobID), why)
+	if target == nil {
+		return nil, description
 	}
-	return a.Fail + " - no stable job version to auto revert to"
+	job := target.Copy()
+	job.VersionTag = nil
+	return &fsm.JobRevert{Job: job, Submission: snap.JobSubmission(nil, d.Namespace, d.JobID, target.Version),
+		JobModifyIndex: current.JobModifyIndex, Otherwise: why}, description
 }

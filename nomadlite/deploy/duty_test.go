@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -224,7 +225,7 @@ func TestFirstUnhealthyWithoutDeadline(t *testing.T) {
 		revert, stable bool
 	}{
 		{"plain", "Failed due to unhealthy allocations", false, false},
-		{"to be reverted", "Failed due to unhealthy allocations", true, true},
+		{"to be reverted", "Failed due to unhealthy allocations - rolling back to job version 0", true, true},
 		{"nothing to revert to", "Failed due to unhealthy allocations - no stable job version to auto revert to", true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -239,6 +240,61 @@ func TestFirstUnhealthyWithoutDeadline(t *testing.T) {
 				r.report("d-2", false) // changes nothing any more
 				r.expectEvals("web", 1)
 			})
+		})
+	}
+}
+
+// A failed deployment takes its job back in one entry with its own end and the evaluation; one of the version that came
+// back finds nothing better to go back to.
+func TestAutoRevert(t *testing.T) {
+	withRig(t, func(r *rig) {
+		r.job("web", 0)
+		r.apply(fsm.KindJobStability, &fsm.JobStability{Namespace: "default", JobID: "web", Stable: true})
+		r.job("web", 1)
+		r.rollOut("d", "web", 1, structs.DeploymentState{DesiredTotal: 1, AutoRevert: true})
+		r.report("d-0", false)
+		job, evals := r.log.Store.Job(nil, "default", "web"), r.evals("web")
+		if job.Version != 2 || job.Meta["v"] != "0" || job.Stable {
+			t.Fatalf("the job is at version %d with meta %v, stable %t", job.Version, job.Meta, job.Stable)
+		}
+		d := r.log.Store.Deployment(nil, "d")
+		if len(evals) != 1 || evals[0].JobModifyIndex != job.JobModifyIndex || d.ModifyIndex != job.JobModifyIndex ||
+			evals[0].CreateIndex != job.JobModifyIndex {
+			t.Errorf("job at %d, deployment at %d, evaluations %+v", job.JobModifyIndex, d.ModifyIndex, evals)
+		}
+		r.decide("web")
+		r.rollOut("e", "web", 1, structs.DeploymentState{DesiredTotal: 1, AutoRevert: true})
+		r.report("e-0", false)
+		r.expectStatus("e", structs.DeploymentStatusFailed,
+			"Failed due to unhealthy allocations - not rolling back to stable job version 0 as current job has same specification")
+		if v := r.log.Store.Job(nil, "default", "web").Version; v != 2 {
+			t.Errorf("the job went on to version %d", v)
+		}
+	})
+}
+
+// What cannot be registered any more does not keep the deployment from failing.
+func TestRevertIsRefused(t *testing.T) {
+	for name, revert := range map[string]func(current *structs.Job) *fsm.JobRevert{
+		"x": func(current *structs.Job) *fsm.JobRevert {
+			return &fsm.JobRevert{Job: current, JobModifyIndex: 1, Otherwise: "x"} // it was changed since
+		},
+		"x - not rolling back: ": func(current *structs.Job) *fsm.JobRevert {
+			job := current.Copy()
+			job.NodePool = structs.Ptr("gone")
+			return &fsm.JobRevert{Job: job, JobModifyIndex: current.JobModifyIndex, Otherwise: "x"}
+		},
+	} {
+		withRig(t, func(r *rig) {
+			current := r.job("web", 0)
+			r.rollOut("d", "web", 1, structs.DeploymentState{DesiredTotal: 1, ProgressDeadline: time.Minute})
+			r.apply(fsm.KindDeploymentStatus, &fsm.DeploymentStatus{Now: 1, Revert: revert(current),
+				Update: &structs.DeploymentStatusUpdate{DeploymentID: "d", Status: structs.DeploymentStatusFailed, StatusDescription: "y"}})
+			d := r.log.Store.Deployment(nil, "d")
+			if d.Status != structs.DeploymentStatusFailed || !strings.HasPrefix(d.StatusDescription, name) ||
+				r.log.Store.Job(nil, "default", "web").JobModifyIndex != current.JobModifyIndex {
+				t.Errorf("deployment is %s: %s", d.Status, d.StatusDescription)
+			}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"slices"
 	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
@@ -66,27 +65,52 @@ func (t *rollout) next() (time.Time, bool) {
 	return latest(first, t.notBefore), true
 }
 
-// decide says what is to be done now. Failing goes first: its evaluation is the last one.
+// rule is one reason to do something about a rollout.
+type rule struct {
+	name string
+	// due fills in what is to be done at now; false when the rule does not apply.
+	due func(t *rollout, now time.Time, a *Action) bool
+}
+
+// rules decide what is done about a rollout; the first that applies does. Failing goes first: its evaluation is the
+// last one.
+var rules = []rule{
+	{"unhealthy without a progress deadline", func(t *rollout, _ time.Time, a *Action) bool {
+		return t.fail(a, failedUnhealthy, t.unhealthy())
+	}},
+	{"progress deadline passed", func(t *rollout, now time.Time, a *Action) bool {
+		var late []string
+		for name, by := range t.deadlines() {
+			if !by.After(now) {
+				late = append(late, name)
+			}
+		}
+		return t.fail(a, failedDeadline, late)
+	}},
+	{"canaries healthy, nobody is asked", func(t *rollout, _ time.Time, a *Action) bool {
+		a.Promote = t.promotable()
+		return a.Promote
+	}},
+	{"health that no evaluation has seen", func(t *rollout, _ time.Time, _ *Action) bool { return t.unheeded() }},
+}
+
 func (t *rollout) decide(now time.Time) (Action, bool) {
-	a := Action{Deployment: t.deployment}
-	if names := t.unhealthy(); len(names) > 0 {
-		a.Fail = failedUnhealthy
-		a.AutoRevert = t.autoRevert(names)
-		return a, true
-	}
-	var late []string
-	for name, by := range t.deadlines() {
-		if !by.After(now) {
-			late = append(late, name)
+	for i := range rules {
+		a := Action{Deployment: t.deployment, Rule: rules[i].name}
+		if rules[i].due(t, now, &a) {
+			return a, true
 		}
 	}
-	if len(late) > 0 {
-		a.Fail = failedDeadline
-		a.AutoRevert = t.autoRevert(late)
-		return a, true
+	return Action{}, false
+}
+
+// fail makes an action a failure because of the groups named, if there are any.
+func (t *rollout) fail(a *Action, why string, groups []string) bool {
+	if len(groups) == 0 {
+		return false
 	}
-	a.Promote = t.promotable()
-	return a, a.Promote || t.unheeded()
+	a.Fail, a.AutoRevert = why, t.deployment.AutoReverts(groups...)
+	return true
 }
 
 // promotable says that all canaries which wait for their promotion are healthy and that nobody has to be asked.
@@ -169,10 +193,6 @@ func (t *rollout) deadlines() map[string]time.Time {
 		out[name] = by
 	}
 	return out
-}
-
-func (t *rollout) autoRevert(groups []string) bool {
-	return slices.ContainsFunc(groups, func(name string) bool { return t.deployment.TaskGroups[name].AutoRevert })
 }
 
 func latest(first time.Time, others ...time.Time) time.Time {

@@ -16,6 +16,7 @@ type Action struct {
 	Fail       string // description of the failure, empty to evaluate only
 	AutoRevert bool   // a group that failed asks for the last stable version
 	Promote    bool   // the canaries are to be promoted, instead of a failure
+	Rule       string // which rule asked for it
 }
 
 // Rollouts is the pure core: what is known of the deployments that go on.

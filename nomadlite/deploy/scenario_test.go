@@ -9,8 +9,19 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
+// TestScenarios plays the files of testdata. Together they must reach every rule.
 func TestScenarios(t *testing.T) {
-	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string { return newWorld(t).run })
+	reached := map[string]bool{}
+	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string {
+		w := newWorld(t)
+		w.reached = reached
+		return w.run
+	})
+	for i := range rules {
+		if !reached[rules[i].name] {
+			t.Errorf("no scenario reaches the rule %q", rules[i].name)
+		}
+	}
 }
 
 // world is what the commands of a scenario act on. Time begins at 0 and index at 10.
@@ -23,6 +34,7 @@ type world struct {
 	deployments map[string]*structs.Deployment
 	allocs      map[string]*structs.Allocation
 	last        map[string]Action // by deployment
+	reached     map[string]bool   // rules
 }
 
 func newWorld(t *testing.T) *world {
@@ -150,6 +162,7 @@ func (w *world) due() []string {
 	var out []string
 	for _, a := range w.core.Due(w.now, 10) {
 		w.last[a.Deployment.ID] = a
+		w.reached[a.Rule] = true
 		line := fmt.Sprintf("%s: evaluate as %s", a.Deployment.ID, a.EvalID)
 		if a.Fail != "" {
 			line = fmt.Sprintf("%s: %s, evaluate as %s", a.Deployment.ID, a.Fail, a.EvalID)

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/nomadlite/deploy"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/state"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -23,6 +25,7 @@ func deploymentWriteRoutes(b *Backend) []route.Route {
 		write("/v1/deployment/pause/{deployment_id}", b.handler(b.pauseDeployment)),
 		write("/v1/deployment/promote/{deployment_id}", b.handler(b.promoteDeployment)),
 		write("/v1/deployment/allocation-health/{deployment_id}", b.handler(b.setDeploymentHealth)),
+		write("/v1/deployment/unblock/{deployment_id}", b.handler(b.unblockDeployment)),
 	}
 }
 
@@ -108,6 +111,9 @@ func (b *Backend) setDeploymentStatus(w http.ResponseWriter, r *route.Request, q
 	}
 	cmd := &fsm.DeploymentStatus{Now: b.unixNano(), Update: &structs.DeploymentStatusUpdate{
 		DeploymentID: d.ID, Status: status, StatusDescription: description}}
+	if status == structs.DeploymentStatusFailed && d.AutoReverts() {
+		cmd.Revert, cmd.Update.StatusDescription = deploy.Rollback(b.Store.Snapshot(), d, description)
+	}
 	if status != structs.DeploymentStatusPaused {
 		cmd.Eval = b.deploymentEval(d, cmd.Now)
 	}
@@ -131,11 +137,14 @@ func (b *Backend) deploymentEval(d *structs.Deployment, now int64) *structs.Eval
 // changeDeployment stores a change together with its evaluation and answers with both.
 func (b *Backend) changeDeployment(w http.ResponseWriter, r *route.Request, q *query, kind fsm.Kind, cmd any,
 	eval *structs.Evaluation) error {
-	_, index, err := b.apply(r.Context(), kind, cmd)
+	resp, index, err := b.apply(r.Context(), kind, cmd)
 	if err != nil {
 		return err
 	}
 	out := structs.DeploymentUpdateResponse{DeploymentModifyIndex: index}
+	if changed, ok := resp.(fsm.DeploymentResult); ok {
+		out.RevertedJobVersion = changed.Reverted
+	}
 	if eval != nil {
 		out.EvalID, out.EvalCreateIndex = eval.ID, index
 	}
@@ -186,7 +195,37 @@ func (b *Backend) setDeploymentHealth(w http.ResponseWriter, r *route.Request, q
 	if len(unhealthy) > 0 {
 		cmd.Fail = &structs.DeploymentStatusUpdate{DeploymentID: d.ID, Status: structs.DeploymentStatusFailed,
 			StatusDescription: deploymentUnhealthy}
+		snap := b.Store.Snapshot()
+		if groups := groupsOf(snap, unhealthy); len(groups) > 0 && d.AutoReverts(groups...) {
+			cmd.Revert, cmd.Fail.StatusDescription = deploy.Rollback(snap, d, deploymentUnhealthy)
+		}
 	}
 	cmd.Eval = b.deploymentEval(d, cmd.Now)
 	return b.changeDeployment(w, r, q, fsm.KindDeploymentHealth, cmd, cmd.Eval)
+}
+
+// groupsOf names the groups of allocations; those that are not there have none.
+func groupsOf(snap *state.Snapshot, ids []string) []string {
+	var groups []string
+	for _, id := range ids {
+		if a := snap.Alloc(nil, id); a != nil {
+			groups = append(groups, a.TaskGroup)
+		}
+	}
+	return groups
+}
+
+// unblockDeployment always refuses: only the regions of a multi-region job block each other's deployments, and a job has
+// one region here.
+func (b *Backend) unblockDeployment(_ http.ResponseWriter, r *route.Request, _ *query) error {
+	var req structs.DeploymentUnblockRequest
+	if _, err := decodeOptional(r, &req); err != nil {
+		return err
+	}
+	d, err := b.activeDeployment(r, req.DeploymentID)
+	if err != nil {
+		return err
+	}
+	return structs.Errorf(structs.CodeInvalid,
+		"can't unblock deployment %q with status %q: only deployments of multi-region jobs can be blocked", d.ID, d.Status)
 }

@@ -22,7 +22,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"PUT POST", "/v1/job/{job_id}/periodic/force", "a forced periodic launch"},
 	{"GET", "/v1/job/{job_id}/actions", "a list of job actions"},
 	{"GET", "/v1/job/{job_id}/action", "a job action"},
-	{"PUT POST", "/v1/deployment/unblock/{deployment_id}", "unblocking a deployment"},
 	{"GET PUT POST", "/v1/volumes", "a volume"},
 	{"GET", "/v1/volumes/external", "a CSI volume"},
 	{"GET PUT POST DELETE", "/v1/volumes/snapshot", "a CSI snapshot"},

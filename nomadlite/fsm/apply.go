@@ -271,17 +271,3 @@ func applyNodeEvents(tx *state.Txn, r *NodeEvents) (any, error) {
 	}
 	return nil, nil
 }
-
-func applyDeploymentStatus(tx *state.Txn, r *DeploymentStatus) (any, error) {
-	if r.Update == nil {
-		return nil, structs.Errorf(structs.CodeInvalid, "update deployment: the request has no update")
-	}
-	if err := tx.UpdateDeploymentStatus(r.Update, r.Now); err != nil {
-		return nil, err
-	}
-	tx.ShortenDeploymentStops(r.Update.DeploymentID, r.Eval, r.Now)
-	if r.Eval != nil {
-		tx.UpsertEval(r.Eval, r.Now)
-	}
-	return nil, nil
-}

@@ -262,11 +262,22 @@ type NodeEvents struct {
 	Events map[string][]*structs.NodeEvent
 }
 
-// DeploymentStatus changes a deployment's status, optionally with an evaluation.
+// DeploymentStatus changes a deployment's status, optionally with an evaluation, and takes the job back to an earlier
+// version.
 type DeploymentStatus struct {
 	Update *structs.DeploymentStatusUpdate
 	Eval   *structs.Evaluation
 	Now    int64
+	Revert *JobRevert `cbor:",omitempty"`
+}
+
+// JobRevert registers a job's earlier version anew, in the entry in which a deployment fails. When the job was changed
+// since, or cannot be registered any more, the deployment fails all the same, with the description Otherwise.
+type JobRevert struct {
+	Job            *structs.Job
+	Submission     *structs.JobSubmission
+	JobModifyIndex uint64 // of the row that is replaced
+	Otherwise      string
 }
 
 // ServiceUpsert stores registrations of services, of many nodes in one entry. Each names its node; the store leaves out
@@ -321,7 +332,8 @@ type DeploymentHealth struct {
 	DeploymentID       string
 	Healthy, Unhealthy []string
 	// Fail ends the deployment too; nil leaves it as it is.
-	Fail *structs.DeploymentStatusUpdate
-	Eval *structs.Evaluation
-	Now  int64
+	Fail   *structs.DeploymentStatusUpdate
+	Eval   *structs.Evaluation
+	Now    int64
+	Revert *JobRevert `cbor:",omitempty"`
 }
