@@ -24,6 +24,7 @@ func (c *Client) allocHooks(alloc *structs.Allocation) []hook.Hook {
 	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
 	return []hook.Hook{
 		&supportedGroup{},
+		&stopNotice{log: c.log},
 		&allocDirHook{dir: dir},
 		&stickyDisk{allocsDir: c.cfg.AllocDir, dir: dir},
 		&service.GroupHook{Context: c.serviceContext()},
@@ -34,6 +35,7 @@ func (c *Client) allocHooks(alloc *structs.Allocation) []hook.Hook {
 func (c *Client) taskHooks(alloc *structs.Allocation) []hook.Hook {
 	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
 	return []hook.Hook{
+		&taskStopNotice{},
 		&validTask{drivers: c.drivers, interpolate: func(r *hook.TaskRequest) map[string]any {
 			return c.env(r.Alloc, r.Task, nil).ReplaceConfig(r.Task.Config)
 		}},

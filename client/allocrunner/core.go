@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -47,13 +48,14 @@ type taskView struct {
 	Name     string
 	Role     role
 	Leader   bool
-	Waiting  bool // was never released
+	Waiting  bool // may not start: was never released, or is down for a restart of the allocation
 	Running  bool
 	Process  bool // was released and is not over: it may have a process
 	Dead     bool
 	Failed   bool
 	Ran      bool // has ever been started
 	Stopping bool // was asked to end
+	Parking  bool // was asked to go down for a restart of the allocation
 }
 
 // Cause says why all tasks end.
@@ -98,7 +100,9 @@ const (
 	beginDelay            // write the deadline of shutdown_delay
 	endDelay              // it is over, skipped or cut short
 	kill                  // ask tasks to end
-	resetTasks            // all have ended: begin anew
+	park                  // ask tasks to go down for a restart
+	runResume             // alloc hooks, when all are down for it
+	resetTasks            // then they may begin anew
 	runPostrun
 	finished // nothing ever happens any more
 )
@@ -107,7 +111,7 @@ type decision struct {
 	Act   act
 	Cause Cause    // of endTasks
 	Task  string   // whose failure is the cause
-	Tasks []string // of release and kill
+	Tasks []string // of release, kill and park
 	Left  time.Duration
 }
 
@@ -206,18 +210,27 @@ func decideEnding(v view) decision {
 		return decision{Act: runPrestop}
 	case !v.Record.PreKilled && v.Record.Prerun:
 		return decision{Act: runPreKill}
-	case v.Record.Delayed || v.Delay <= 0 || !process:
-		// No wait, or it is over. Tasks that have no process need none.
+	}
+	if d := decideDelay(v, v.Record.Delayed || !process, v.Record.Delay); d.Act != wait || d.Left > 0 {
+		return d
+	}
+	return killInOrder(v.Tasks)
+}
+
+// decideDelay gives what the group's shutdown_delay asks for; to wait for nothing when it is over or there is none.
+// Tasks that have no process need none.
+func decideDelay(v view, done bool, deadline boottime.Deadline) decision {
+	switch {
+	case done || v.Delay <= 0:
+		return decision{Act: wait}
 	case v.NoDelay || v.Leave:
 		return decision{Act: endDelay}
-	case v.Record.Delay.IsZero():
+	case deadline.IsZero():
 		return decision{Act: beginDelay}
 	case v.Left > 0:
 		return decision{Act: wait, Left: v.Left}
-	default:
-		return decision{Act: endDelay}
 	}
-	return killInOrder(v.Tasks)
+	return decision{Act: endDelay}
 }
 
 // killInOrder asks the tasks of the first tier that still lives: the leader, then main and ephemeral tasks, then
@@ -282,10 +295,33 @@ func decideEnded(v view) decision {
 	return decision{Act: runPostrun}
 }
 
-// decideRestart ends all tasks in order and begins their lifecycle anew.
+// decideRestart brings the tasks down in the order of a stop and then lets them begin anew.
 func decideRestart(v view) decision {
-	if slices.ContainsFunc(v.Tasks, func(t taskView) bool { return !t.Dead && t.Role != rolePoststop }) {
-		return killInOrder(v.Tasks)
+	restart := v.Record.RestartAll
+	var up []taskView // what is to go down
+	process := false
+	for _, t := range v.Tasks {
+		if !t.Dead && !t.Waiting && t.Role != rolePoststop && restart.concerns(t.Name) {
+			t.Stopping = t.Stopping || t.Parking
+			up, process = append(up, t), process || t.Process
+		}
 	}
-	return decision{Act: resetTasks}
+	switch {
+	case len(up) == 0 && !restart.Resumed && v.Record.Prerun:
+		return decision{Act: runResume}
+	case len(up) == 0:
+		return decision{Act: resetTasks}
+	case !restart.Prestopped && v.Record.Prerun:
+		return decision{Act: runPrestop}
+	case !restart.PreKilled && v.Record.Prerun:
+		return decision{Act: runPreKill}
+	}
+	if d := decideDelay(v, restart.Delayed || !process, restart.Delay); d.Act != wait || d.Left > 0 {
+		return d
+	}
+	d := killInOrder(up)
+	if d.Act == kill {
+		d.Act = park
+	}
+	return d
 }

@@ -46,7 +46,15 @@ func tasksOf(text string) []taskView {
 	return out
 }
 
+func restarting(r RestartAll) view { return view{Record: Local{Prerun: true, RestartAll: &r}} }
+
+func delayed(v view, left time.Duration) view {
+	v.Delay, v.Left = time.Minute, left
+	return v
+}
+
 func TestDecide(t *testing.T) {
+	down := RestartAll{Prestopped: true, PreKilled: true}
 	began := Local{Prerun: true}
 	ending := Local{Prerun: true, Cause: Stopped, Prestopped: true, PreKilled: true, Delayed: true}
 	delaying := ending
@@ -102,10 +110,23 @@ func TestDecide(t *testing.T) {
 		{"postrun", view{Record: ending}, "a:main:dead z:poststop:dead", decision{Act: runPostrun}},
 		{"over", view{Record: Local{Done: true}}, "a:main:dead", decision{Act: finished}},
 
-		{"restart all: end in order", view{Record: Local{Prerun: true, RestartAll: &RestartAll{}}},
-			"l:leader:running a:main:running p:prestart:dead", decision{Act: kill, Tasks: []string{"l"}}},
-		{"restart all: begin anew", view{Record: Local{Prerun: true, RestartAll: &RestartAll{}}},
-			"a:main:dead p:prestart:dead z:poststop:waiting", decision{Act: resetTasks}},
+		{"restart: prestop first", restarting(RestartAll{}), "a:main:running", decision{Act: runPrestop}},
+		{"restart: then discovery", restarting(RestartAll{Prestopped: true}), "a:main:running", decision{Act: runPreKill}},
+		{"restart: then the delay", delayed(restarting(down), 0), "a:main:running", decision{Act: beginDelay}},
+		{"restart: the delay is cut", view{Record: restarting(down).Record, Delay: time.Minute, NoDelay: true}, "a:main:running",
+			decision{Act: endDelay}},
+		{"restart: no process, no delay", delayed(restarting(down), 0), "a:main:waiting", decision{Act: runResume}},
+		{"restart: the leader first", restarting(down), "l:leader:running a:main:running p:prestart:dead",
+			decision{Act: park, Tasks: []string{"l"}}},
+		{"restart: then the others", restarting(down), "l:leader:waiting a:main:running s:prestart+:running",
+			decision{Act: park, Tasks: []string{"a"}}},
+		{"restart: only what ran", restarting(RestartAll{Prestopped: true, PreKilled: true, Tasks: []string{"b"}}),
+			"a:main:pending b:main:running", decision{Act: park, Tasks: []string{"b"}}},
+		{"restart: all are down", restarting(down), "a:main:waiting p:prestart:dead z:poststop:waiting", decision{Act: runResume}},
+		{"restart: begin anew", restarting(RestartAll{Resumed: true}), "a:main:waiting p:prestart:dead z:poststop:waiting",
+			decision{Act: resetTasks}},
+		{"restart before anything was prepared", view{Record: Local{RestartAll: &RestartAll{}}}, "a:main:waiting",
+			decision{Act: resetTasks}},
 		{"restart all gives way to a stop", view{Record: Local{Prerun: true, RestartAll: &RestartAll{}}, Stop: true},
 			"a:main:dead", decision{Act: endTasks, Cause: Stopped}},
 	} {

@@ -109,9 +109,10 @@ func happen(r *rig, rnd *rand.Rand) {
 	case 2:
 		r.stop()
 	case 3:
-		_ = r.runner.RestartAll(Terms{NoShutdownDelay: rnd.IntN(2) == 0})
+		terms := Terms{NoShutdownDelay: rnd.IntN(2) == 0}
+		go func() { _ = r.runner.RestartAll(terms) }() // it waits for the disk, which may be gone
 	case 4:
-		_ = r.runner.RestartRunning(Terms{})
+		go func() { _ = r.runner.RestartRunning(Terms{}) }()
 	case 5:
 		r.want(func(a *structs.Allocation) {
 			if a.DesiredStatus == "stop" {

@@ -15,27 +15,46 @@ import (
 func (r *Runner) Run(ctx context.Context) {
 	defer close(r.ended)
 	defer r.procs.Wait()
+	r.Resume(ctx)
+	for ctx.Err() == nil {
+		taken, left := r.Step(ctx)
+		if taken {
+			continue
+		}
+		if r.Terminal() {
+			return
+		}
+		r.idle(ctx, left)
+	}
+	r.detach()
+}
+
+// Resume lets tasks go on that an earlier agent had begun. Who takes the steps by himself, as a simulation does, calls it
+// once and then Step; Run does both.
+func (r *Runner) Resume(ctx context.Context) {
 	for _, t := range r.tasks {
 		v := t.runner.View()
 		if v.Phase != taskrunner.Dead && (v.Phase != taskrunner.Waiting || v.Stopping) {
 			r.startTask(ctx, t)
 		}
 	}
-	for ctx.Err() == nil {
-		r.applyUpdate(ctx)
-		r.hasten()
-		again := r.judgeHealth()
-		d := decide(r.view())
-		if d.Act == finished {
-			return
-		}
-		if d.Act == wait {
-			r.idle(ctx, soonest(d.Left, again))
-			continue
-		}
-		r.perform(ctx, d)
+}
+
+// Step carries out the next decision. taken is false when there is nothing to do until something changes or, when left
+// is above 0, that time is over; for ever when the allocation is Terminal.
+func (r *Runner) Step(ctx context.Context) (taken bool, left time.Duration) {
+	r.applyUpdate(ctx)
+	r.hasten()
+	again := r.judgeHealth()
+	d := decide(r.view())
+	switch d.Act {
+	case finished:
+		return false, 0
+	case wait:
+		return false, soonest(d.Left, again)
 	}
-	r.detach()
+	r.perform(ctx, d)
+	return true, 0
 }
 
 // Ended is closed when Run has returned.
@@ -60,8 +79,8 @@ func (r *Runner) view() view {
 	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
 		v.Delay = *g.ShutdownDelay
 	}
-	if !r.local.Delay.IsZero() {
-		v.Left = r.local.Delay.Remaining(r.cfg.Clock)
+	if d := r.delayLocked(); !d.IsZero() {
+		v.Left = d.Remaining(r.cfg.Clock)
 	}
 	if r.cfg.Previous != nil {
 		select {
@@ -81,9 +100,9 @@ func (r *Runner) taskViews() []taskView {
 		dead := tv.Phase == taskrunner.Dead && t.returned()
 		views[i] = taskView{
 			Name: t.name, Role: t.role, Leader: t.leader,
-			Waiting: !t.started && !dead, Process: t.started && !dead, Dead: dead,
+			Waiting: (!t.started || tv.Parked) && !dead, Process: t.started && !tv.Parked && !dead, Dead: dead,
 			Running: tv.State.State == structs.TaskStateRunning, Failed: tv.State.Failed,
-			Ran: !tv.State.StartedAt.IsZero(), Stopping: tv.Stopping,
+			Ran: !tv.State.StartedAt.IsZero(), Stopping: tv.Stopping, Parking: tv.Parking,
 		}
 	}
 	return views
@@ -135,13 +154,17 @@ func (r *Runner) perform(ctx context.Context, d decision) {
 	case runPrestop:
 		r.prestop(ctx)
 	case runPreKill:
-		r.hooks(ctx, hook.PreKill, func(l *Local) { l.PreKilled = true })
+		r.hooks(ctx, hook.PreKill, func(l *Local) { l.progress(func(p *progress) { p.PreKilled = true }) })
 	case beginDelay:
 		r.beginDelay(ctx)
 	case endDelay:
 		r.endDelay()
 	case kill:
 		r.kill(ctx, r.named(d.Tasks))
+	case park:
+		r.park(r.named(d.Tasks))
+	case runResume:
+		r.resume(ctx)
 	case resetTasks:
 		r.reset()
 	case runPostrun:
@@ -161,24 +184,31 @@ func (r *Runner) named(names []string) []*task {
 	return out
 }
 
-// startTask gives the task its goroutine.
+// startTask gives the task its goroutine, or what takes its place.
 func (r *Runner) startTask(ctx context.Context, t *task) {
 	if t.started {
 		return
 	}
 	done := make(chan struct{})
 	t.started, t.done = true, done
-	r.procs.Go(func() {
-		t.runner.Run(ctx)
+	ended := func() {
 		close(done)
 		r.nudge()
+	}
+	if r.cfg.Start != nil {
+		r.cfg.Start(t.runner, ended)
+		return
+	}
+	r.procs.Go(func() {
+		t.runner.Run(ctx)
+		ended()
 	})
 }
 
 func (r *Runner) request() hook.AllocRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return hook.AllocRequest{Alloc: r.alloc, NoShutdownDelay: r.terms().NoShutdownDelay}
+	return hook.AllocRequest{Alloc: r.alloc, Attempt: r.local.Restarts + 1, NoShutdownDelay: r.terms().NoShutdownDelay}
 }
 
 // prerun may be interrupted by a stop; a fault fails every task.
@@ -224,16 +254,26 @@ func (r *Runner) prestop(ctx context.Context) {
 		r.cfg.Logger.Warn("prestop hook failed, the stop goes on", "alloc", r.ID(), "error", err)
 	}
 	for _, t := range r.tasks {
-		_ = t.runner.Prestop(ctx) // told by the task's own event
+		if r.concerned(t) {
+			_ = t.runner.Prestop(ctx) // told by the task's own event
+		}
 	}
 	if ctx.Err() == nil {
-		r.change(func(l *Local) { l.Prestopped = true })
+		r.change(func(l *Local) { l.progress(func(p *progress) { p.Prestopped = true }) })
 	}
 }
 
 // beginEnd notes why everything ends. Each task's events say so when it is asked to end.
 func (r *Runner) beginEnd(d decision) {
-	r.change(func(l *Local) { l.Cause, l.RestartAll = d.Cause, nil })
+	r.change(func(l *Local) {
+		if a := l.RestartAll; a != nil { // what was done for a restart under way is not done again, nor waited for again
+			l.Prestopped, l.PreKilled, l.Delay = a.Prestopped && !a.Resumed, a.PreKilled && !a.Resumed, a.Delay
+			if a.Resumed {
+				l.Delay, l.Restarts = boottime.Deadline{}, l.Restarts+1
+			}
+		}
+		l.Cause, l.RestartAll = d.Cause, nil
+	})
 	r.mu.Lock()
 	departing := r.departing
 	r.mu.Unlock()
@@ -262,7 +302,7 @@ func (r *Runner) beginEnd(d decision) {
 // beginDelay writes the deadline of the group's shutdown_delay before it is waited for.
 func (r *Runner) beginDelay(ctx context.Context) {
 	delay := structs.Val(r.Alloc().Group().ShutdownDelay)
-	durable := r.change(func(l *Local) { l.Delay = boottime.After(r.cfg.Clock, delay) })
+	durable := r.change(func(l *Local) { l.progress(func(p *progress) { p.Delay = boottime.After(r.cfg.Clock, delay) }) })
 	r.emitToProcesses(func() *structs.TaskEvent { return taskrunner.EventGroupDelay(delay) })
 	select {
 	case <-durable:
@@ -272,17 +312,19 @@ func (r *Runner) beginDelay(ctx context.Context) {
 
 func (r *Runner) endDelay() {
 	r.mu.Lock()
-	cut := r.local.Delay.IsZero() || r.local.Delay.Remaining(r.cfg.Clock) > 0
+	delay := r.delayLocked()
+	cut := delay.IsZero() || delay.Remaining(r.cfg.Clock) > 0
 	r.mu.Unlock()
 	if cut {
 		r.emitToProcesses(taskrunner.EventSkippingDelay)
 	}
-	r.change(func(l *Local) { l.Delayed = true })
+	r.change(func(l *Local) { l.progress(func(p *progress) { p.Delayed = true }) })
 }
 
 func (r *Runner) emitToProcesses(make func() *structs.TaskEvent) {
 	for _, t := range r.tasks {
-		if t.started && t.runner.View().Phase != taskrunner.Dead && t.role != rolePoststop {
+		v := t.runner.View()
+		if t.started && v.Phase != taskrunner.Dead && !v.Parked && t.role != rolePoststop && r.concerned(t) {
 			t.runner.Emit(make())
 		}
 	}
@@ -312,23 +354,13 @@ func (r *Runner) hasten() {
 		return
 	}
 	for _, t := range r.tasks {
-		if t.runner.View().Stopping {
+		switch v := t.runner.View(); {
+		case v.Stopping:
 			t.runner.Kill(order)
+		case v.Parking:
+			t.runner.Park(order)
 		}
 	}
-}
-
-// reset begins the lifecycle anew after all tasks have ended for it.
-func (r *Runner) reset() {
-	r.mu.Lock()
-	reason := r.local.RestartAll.Reason
-	r.mu.Unlock()
-	for _, t := range r.tasks {
-		if t.runner.Reset(reason) {
-			t.started = false
-		}
-	}
-	r.change(func(l *Local) { l.RestartAll = nil })
 }
 
 // finish runs the postrun hooks; then the allocation is over.

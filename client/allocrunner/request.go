@@ -2,7 +2,6 @@ package allocrunner
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/taskrunner"
@@ -35,55 +34,71 @@ func (r *Runner) find(name string) *task {
 	return nil
 }
 
-func (r *Runner) ending() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.alloc.ServerTerminal() || r.leaving || r.local.Cause != NotEnding
-}
-
-// RestartTask restarts one task, which must be running.
+// RestartTask restarts one task, which must be running. The group's services and its shutdown_delay are none of its
+// business. While the task goes down already, be it with the whole allocation, the terms may only become stricter. It
+// returns once the request is durable.
 func (r *Runner) RestartTask(name string, terms Terms) error {
 	t := r.find(name)
 	if t == nil {
 		return unknownTask(name)
 	}
-	return t.runner.Restart(taskrunner.Order{
-		NoShutdownDelay: terms.NoShutdownDelay, KillTimeout: terms.KillTimeout, Reason: reasonRestartTask,
-	})
+	order := taskrunner.Order{NoShutdownDelay: terms.NoShutdownDelay, KillTimeout: terms.KillTimeout, Reason: reasonRestartTask}
+	durable, err := t.runner.Restart(order)
+	if err != nil {
+		return err
+	}
+	r.await(durable)
+	return nil
 }
 
-// RestartRunning restarts all tasks that run now; taskrunner.ErrNotRunning when none does.
+// RestartRunning restarts the allocation with all tasks that run now; taskrunner.ErrNotRunning when none does.
 func (r *Runner) RestartRunning(terms Terms) error {
-	some := false
+	running := []string{}
 	for _, t := range r.tasks {
-		err := t.runner.Restart(taskrunner.Order{
-			NoShutdownDelay: terms.NoShutdownDelay, KillTimeout: terms.KillTimeout, Reason: reasonRestartRun,
-		})
-		switch {
-		case err == nil:
-			some = true
-		case !errors.Is(err, taskrunner.ErrNotRunning):
-			return err
+		if v := t.runner.View(); v.State.State == structs.TaskStateRunning && t.role != rolePoststop {
+			running = append(running, t.name)
 		}
 	}
-	if !some {
-		return taskrunner.ErrNotRunning
-	}
-	return nil
+	return r.restart(RestartAll{Tasks: running, Reason: reasonRestartRun}, terms)
 }
 
 // RestartAll ends all tasks and begins their lifecycle anew, those included that have ended.
 func (r *Runner) RestartAll(terms Terms) error {
-	if r.ending() {
+	return r.restart(RestartAll{Reason: reasonRestartAll}, terms)
+}
+
+// restart notes a restart of the allocation, or joins it to the one under way, whose waits it may cut. It returns once
+// that is durable.
+func (r *Runner) restart(request RestartAll, terms Terms) error {
+	request.NoShutdownDelay, request.KillTimeout = terms.NoShutdownDelay, terms.KillTimeout
+	r.mu.Lock()
+	under := r.local.RestartAll
+	none := request.Tasks != nil && len(request.Tasks) == 0
+	if r.alloc.ServerTerminal() || r.leaving || r.departing || r.local.Cause != NotEnding || under == nil && none {
+		r.mu.Unlock()
 		return taskrunner.ErrNotRunning
 	}
-	r.change(func(l *Local) {
-		l.RestartAll = &RestartAll{
-			NoShutdownDelay: terms.NoShutdownDelay, KillTimeout: terms.KillTimeout, Reason: reasonRestartAll,
+	if under != nil && none {
+		request.Tasks = under.Tasks
+	}
+	durable := r.changeLocked(func(l *Local) { l.RestartAll = under.join(request) })
+	r.mu.Unlock()
+	for _, t := range r.tasks {
+		if request.concerns(t.name) && (under == nil || !under.concerns(t.name)) {
+			t.runner.RestartAsked(request.Reason)
 		}
-	})
+	}
+	r.await(durable)
 	r.nudge()
 	return nil
+}
+
+// await waits until a change is durable, or the agent ends.
+func (r *Runner) await(durable <-chan struct{}) {
+	select {
+	case <-durable:
+	case <-r.ended:
+	}
 }
 
 // Signal sends a signal to one task, or to all running ones when name is empty.

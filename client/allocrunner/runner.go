@@ -45,9 +45,12 @@ type Config struct {
 	// Hold, when not nil, keeps tasks from being started until it is closed.
 	Hold           <-chan struct{}
 	MaxKillTimeout time.Duration
-	Clock          boottime.Clock
-	Random         func() float64
-	Logger         hclog.Logger
+	// Start, when not nil, runs a task in the place of a goroutine of its own: whoever takes the steps by himself. ended
+	// is to be called when the task is dead and takes no step any more.
+	Start  func(task *taskrunner.Runner, ended func())
+	Clock  boottime.Clock
+	Random func() float64
+	Logger hclog.Logger
 }
 
 // Runner drives one allocation. Its methods are safe for concurrent use.

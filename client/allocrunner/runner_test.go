@@ -103,6 +103,10 @@ func (h *trace) Prestop(context.Context, *hook.AllocRequest, *hook.AllocResponse
 func (h *trace) PreKill(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {
 	return h.note("prekill")
 }
+func (h *trace) Resume(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {
+	_ = h.note("resume")
+	return h.fail
+}
 func (h *trace) Postrun(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {
 	return h.note("postrun")
 }

@@ -38,7 +38,7 @@ type Chain struct {
 // cannot hang.
 func defaultLimit(p Point) time.Duration {
 	switch p {
-	case Prerun, Prestart:
+	case Prerun, Resume, Prestart:
 		return time.Hour
 	case Destroy, Postrun:
 		return 5 * time.Minute
@@ -48,11 +48,11 @@ func defaultLimit(p Point) time.Duration {
 }
 
 // stopsAtError says that later hooks of the point depend on earlier ones.
-func stopsAtError(p Point) bool { return p == Prerun || p == Prestart }
+func stopsAtError(p Point) bool { return p == Prerun || p == Resume || p == Prestart }
 
 // Alloc runs point for all hooks that have it.
 func (c *Chain) Alloc(ctx context.Context, point Point, req AllocRequest) error {
-	return c.each(ctx, point, 1, func(ctx context.Context, h Hook, rec Record) (result, error) {
+	return c.each(ctx, point, max(req.Attempt, 1), func(ctx context.Context, h Hook, rec Record) (result, error) {
 		call := allocCall(h, point)
 		if call == nil {
 			return result{}, nil
@@ -192,6 +192,10 @@ func allocCall(h Hook, point Point) func(context.Context, *AllocRequest, *AllocR
 	case PreKill:
 		if x, ok := h.(AllocPreKiller); ok {
 			return x.PreKill
+		}
+	case Resume:
+		if x, ok := h.(AllocResumer); ok {
+			return x.Resume
 		}
 	case Postrun:
 		if x, ok := h.(AllocPostrunner); ok {

@@ -19,6 +19,7 @@ const (
 	Update   Point = "update"
 	Prestop  Point = "prestop"
 	PreKill  Point = "prekill"
+	Resume   Point = "resume"
 	Postrun  Point = "postrun"
 	Destroy  Point = "destroy"
 	Shutdown Point = "shutdown"
@@ -32,7 +33,9 @@ const (
 // AllocRequest is what a hook of an allocation gets. Alloc is shared and must not be changed.
 type AllocRequest struct {
 	Alloc *structs.Allocation
-	// NoShutdownDelay says that the stop under way is one that was asked to skip its delays.
+	// Attempt is 1 for the first life of the tasks; each restart of the whole allocation begins another.
+	Attempt uint64
+	// NoShutdownDelay says that the stop or restart under way is one that was asked to skip its delays.
 	NoShutdownDelay bool
 	// Data is what this hook kept earlier.
 	Data map[string]string
@@ -53,13 +56,18 @@ type (
 	AllocUpdater interface {
 		Update(context.Context, *AllocRequest, *AllocResponse) error
 	}
-	// AllocPrestopper runs first of all when the allocation is to stop, with and without delays.
+	// AllocPrestopper runs first of all when the allocation is to stop or to be restarted, with and without delays.
 	AllocPrestopper interface {
 		Prestop(context.Context, *AllocRequest, *AllocResponse) error
 	}
 	// AllocPreKiller runs before the group's shutdown_delay: services leave discovery here.
 	AllocPreKiller interface {
 		PreKill(context.Context, *AllocRequest, *AllocResponse) error
+	}
+	// AllocResumer runs when all tasks have ended for a restart, before any is started again: what PreKill took away
+	// comes back. An error fails the allocation.
+	AllocResumer interface {
+		Resume(context.Context, *AllocRequest, *AllocResponse) error
 	}
 	// AllocPostrunner runs after all tasks have ended.
 	AllocPostrunner interface {
@@ -108,7 +116,7 @@ type (
 	TaskPoststarter interface {
 		Poststart(context.Context, *TaskRequest, *TaskResponse) error
 	}
-	// TaskPrestopper runs when the allocation is to stop, before any of its services leave discovery.
+	// TaskPrestopper runs when the allocation is to stop or to be restarted, before any of its services leave discovery.
 	TaskPrestopper interface {
 		Prestop(context.Context, *TaskRequest, *TaskResponse) error
 	}

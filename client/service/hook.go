@@ -48,6 +48,7 @@ var (
 	_ hook.AllocPrerunner  = (*GroupHook)(nil)
 	_ hook.AllocUpdater    = (*GroupHook)(nil)
 	_ hook.AllocPreKiller  = (*GroupHook)(nil)
+	_ hook.AllocResumer    = (*GroupHook)(nil)
 	_ hook.AllocPostrunner = (*GroupHook)(nil)
 )
 
@@ -56,6 +57,15 @@ func (*GroupHook) Name() string { return hookName }
 
 // Prerun offers the services.
 func (h *GroupHook) Prerun(_ context.Context, r *hook.AllocRequest, resp *hook.AllocResponse) error {
+	return h.begin(r, resp)
+}
+
+// Resume offers them again after a restart.
+func (h *GroupHook) Resume(_ context.Context, r *hook.AllocRequest, resp *hook.AllocResponse) error {
+	return h.begin(r, resp)
+}
+
+func (h *GroupHook) begin(r *hook.AllocRequest, resp *hook.AllocResponse) error {
 	resp.Data = offeredData() // also without services: an update may bring some
 	if len(r.Alloc.Group().Services) == 0 {
 		return nil

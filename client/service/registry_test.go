@@ -301,6 +301,10 @@ func TestHooksFollowTheLifeOfATask(t *testing.T) {
 			t.Errorf("offered are %q", f.ids())
 		}
 		inGroup(group.Update)
+		want("")
+		inGroup(group.Resume)
+		want(ofGroup)
+		inGroup(group.PreKill)
 		inGroup(group.Postrun)
 		inTask(own.Stop)
 		want("")

@@ -53,7 +53,7 @@ func crashCourse(t *testing.T, rnd *rand.Rand) {
 			case 1:
 				r.runner.Kill(Order{NoShutdownDelay: rnd.IntN(2) == 0})
 			case 2:
-				_ = r.runner.Restart(Order{})
+				_, _ = r.runner.Restart(Order{})
 			}
 			time.Sleep(time.Duration(rnd.IntN(12)) * time.Second)
 		}

@@ -66,6 +66,14 @@ func EventNodeLeaving() *structs.TaskEvent {
 	return e
 }
 
+// EventGoingDown opens the events of a task's end or of a restart of its allocation, before any of its services has left.
+func EventGoingDown() *structs.TaskEvent {
+	const message = "Allocation goes down: prestop hooks run"
+	e := event(structs.TaskHookMessage, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
+
 // EventGroupDelay says that the group's shutdown_delay is being waited.
 func EventGroupDelay(d time.Duration) *structs.TaskEvent {
 	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))

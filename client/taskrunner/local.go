@@ -25,6 +25,7 @@ type Local struct {
 	Until   boottime.Deadline
 	Stop    *Order // the task is to end for good
 	Restart *Order // the task is to be started anew
+	Parked  bool   // it is down for that, and waits in Backoff to be released again
 	Hooks   map[string]hook.Record
 }
 
@@ -34,6 +35,8 @@ type Order struct {
 	KillTimeout     *time.Duration
 	Reason          string // shown with the Killing event; empty for an ordinary stop
 	Quiet           bool   // the reason's own event was emitted already
+	// Park says of a restart that the task, once down, waits to be released: the whole allocation goes down first.
+	Park bool
 }
 
 // hasten gives o with the stricter terms of both.
@@ -42,6 +45,7 @@ func (o *Order) hasten(other Order) *Order {
 	if o != nil {
 		out = *o
 		out.NoShutdownDelay = o.NoShutdownDelay || other.NoShutdownDelay
+		out.Park = o.Park || other.Park
 		if k := other.KillTimeout; k != nil && (out.KillTimeout == nil || *k < *out.KillTimeout) {
 			out.KillTimeout = k
 		}
@@ -96,6 +100,9 @@ func (l *Local) order() *Order {
 	}
 	return l.Restart
 }
+
+// parking says that the task goes down for a restart of the whole allocation.
+func (l *Local) parking() bool { return l.Restart != nil && l.Restart.Park }
 
 // maxEvents is how many events of a task are kept, the latest ones.
 const maxEvents = 10

@@ -17,7 +17,7 @@ const (
 	Delaying  Phase = "delaying" // shutdown_delay
 	Killing   Phase = "killing"  // kill_signal was sent, kill_timeout runs
 	Exited    Phase = "exited"   // the process has ended, what now is to be decided
-	Backoff   Phase = "backoff"  // waits for its restart
+	Backoff   Phase = "backoff"  // waits for its restart: a delay, or to be released
 	Finishing Phase = "finishing"
 	Dead      Phase = "dead"
 )
@@ -37,6 +37,7 @@ type step uint8
 const (
 	idle        step = iota // wait until something arrives, or the time left is over
 	begin                   // a new attempt
+	park                    // stay down until the next release
 	runPrestart             // hooks
 	startDriver
 	runPoststart
@@ -52,6 +53,8 @@ type inputs struct {
 	Released bool // may start
 	Stop     bool // is to end for good
 	Restart  bool // is to be started anew
+	Park     bool // that restart waits for another release once it is down
+	Parked   bool // waits for it
 	NoDelay  bool // the end or restart under way skips shutdown_delay
 	Ended    bool // the process has ended
 	KillSent bool // this agent has asked the driver to stop it
@@ -68,9 +71,9 @@ func next(p Phase, in inputs) step {
 	case Waiting:
 		return firstOf(rule{in.Stop, runStop}, rule{in.Released && !in.Hold, begin})
 	case Prestart:
-		return firstOf(rule{in.Stop, runStop}, rule{!in.Hold, runPrestart})
+		return firstOf(rule{in.Stop, runStop}, rule{in.Park, park}, rule{!in.Hold, runPrestart})
 	case Starting:
-		return firstOf(rule{in.Stop, runStop}, rule{!in.Hold, startDriver})
+		return firstOf(rule{in.Stop, runStop}, rule{in.Park, park}, rule{!in.Hold, startDriver})
 	case Poststart:
 		return firstOf(rule{in.Stop || in.Restart, runPreKill}, rule{true, runPoststart})
 	case Running:
@@ -84,7 +87,7 @@ func next(p Phase, in inputs) step {
 	case Exited:
 		return handleExit
 	case Backoff:
-		return firstOf(rule{in.Stop, runStop}, rule{in.Left <= 0 && !in.Hold, begin})
+		return firstOf(rule{in.Stop, runStop}, rule{in.Park, park}, rule{in.Parked, idle}, rule{in.Left <= 0 && !in.Hold, begin})
 	case Finishing:
 		return runStop
 	}

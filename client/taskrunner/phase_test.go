@@ -39,6 +39,11 @@ func TestNext(t *testing.T) {
 		{"restart delay is over", Backoff, inputs{}, begin},
 		{"restart delay is over, on hold", Backoff, inputs{Hold: true}, idle},
 		{"stopped within the restart delay", Backoff, inputs{Stop: true, Left: time.Hour}, runStop},
+		{"down with its allocation, in prestart", Prestart, inputs{Restart: true, Park: true}, park},
+		{"before the start", Starting, inputs{Restart: true, Park: true}, park},
+		{"from the restart delay", Backoff, inputs{Restart: true, Park: true, Left: time.Hour}, park},
+		{"waits to be released", Backoff, inputs{Parked: true}, idle},
+		{"stopped meanwhile", Backoff, inputs{Parked: true, Stop: true}, runStop},
 		{"last hooks", Finishing, inputs{}, runStop},
 		{"over", Dead, inputs{Released: true, Stop: true, Restart: true}, over},
 	} {

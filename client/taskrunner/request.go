@@ -16,10 +16,13 @@ import (
 //lint:ignore ST1005 the text is the public interface's
 var ErrNotRunning = errors.New("Task not running")
 
-// Release lets the task start.
+// Release lets the task start, or start again after Park.
 func (r *Runner) Release() {
 	r.mu.Lock()
 	r.released = true
+	if r.local.Parked {
+		r.changeLocked(func(l *Local) { l.Parked = false })
+	}
 	r.mu.Unlock()
 	r.nudge()
 }
@@ -37,23 +40,51 @@ func (r *Runner) Prestop(ctx context.Context) error {
 }
 
 // Restart ends the running process and starts the task again; the restart policy neither limits nor delays that.
-// ErrNotRunning when there is nothing to restart.
-func (r *Runner) Restart(o Order) error {
+// ErrNotRunning when there is nothing to restart. The channel is closed once the request is durable.
+func (r *Runner) Restart(o Order) (<-chan struct{}, error) {
 	r.mu.Lock()
 	if r.local.State.State != structs.TaskStateRunning || r.local.Stop != nil {
 		r.mu.Unlock()
-		return ErrNotRunning
+		return nil, ErrNotRunning
 	}
 	var events []*structs.TaskEvent
 	if r.local.Restart == nil {
 		events = append(events, eventRestartSignal(o.Reason))
 	}
 	o.Reason = ""
-	r.changeLocked(func(l *Local) { l.Restart = l.Restart.hasten(o) }, events...)
+	durable := r.changeLocked(func(l *Local) { l.Restart = l.Restart.hasten(o) }, events...)
 	r.mu.Unlock()
 	r.nudge()
 	r.cfg.Changed()
-	return nil
+	return durable, nil
+}
+
+// RestartAsked shows that a restart of the whole allocation was asked for, if the task is not over.
+func (r *Runner) RestartAsked(reason string) {
+	if r.View().Phase != Dead {
+		r.change(nil, eventRestartSignal(reason))
+	}
+}
+
+// Park brings the task down for a restart of the whole allocation, whatever it is doing: it then waits to be released.
+// Later calls may only make the terms stricter, as with Kill. A task that is over or is to end stays as it is.
+func (r *Runner) Park(o Order) {
+	o.Park, o.Reason = true, ""
+	r.mu.Lock()
+	restart := r.local.Restart.hasten(o)
+	restart.Park = true
+	down := r.local.Phase == Dead || r.local.Phase == Waiting || r.local.Parked || r.local.Stop != nil
+	if down || r.local.parking() && r.local.Restart.sameTerms(restart) {
+		r.mu.Unlock()
+		return
+	}
+	r.changeLocked(func(l *Local) { l.Restart = restart })
+	if r.interrupt != nil {
+		r.interrupt()
+	}
+	r.mu.Unlock()
+	r.nudge()
+	r.cfg.Changed()
 }
 
 // Reset makes a dead task ready for another life; Run must be called again. It is how all tasks of an allocation,
@@ -66,7 +97,7 @@ func (r *Runner) Reset(reason string) bool {
 	}
 	r.released, r.dead = false, make(chan struct{})
 	r.changeLocked(func(l *Local) {
-		l.Phase, l.Stop, l.Restart, l.Exit, l.Handle = Waiting, nil, nil, nil, nil
+		l.Phase, l.Stop, l.Restart, l.Exit, l.Handle, l.Parked = Waiting, nil, nil, nil, nil, false
 		l.Until = boottime.Deadline{}
 		s := *l.State
 		s.State, s.Failed = structs.TaskStatePending, false

@@ -78,6 +78,8 @@ type View struct {
 	State    *structs.TaskState // must not be changed
 	Attempt  uint64
 	Stopping bool
+	Parking  bool // is going down for a restart of the allocation
+	Parked   bool // and is down, until it is released
 }
 
 // New makes a runner, from its record when there is one. It does nothing yet.
@@ -125,6 +127,7 @@ func (r *Runner) SavedState() *structs.TaskState { return r.saved.Load() }
 func (r *Runner) show() {
 	r.view.Store(&View{
 		Phase: r.local.Phase, State: r.local.State, Attempt: r.local.Attempt, Stopping: r.local.Stop != nil,
+		Parking: r.local.parking(), Parked: r.local.Parked,
 	})
 }
 
@@ -200,6 +203,7 @@ func (r *Runner) next() (step, time.Duration) {
 	l := &r.local
 	in := inputs{
 		Released: r.released, Stop: l.Stop != nil, Restart: l.Restart != nil, Ended: l.Exit != nil,
+		Park: l.parking(), Parked: l.Parked,
 		KillSent: r.killSent, Hold: r.held(), Left: l.Until.Remaining(r.cfg.Clock),
 	}
 	if o := l.order(); o != nil {

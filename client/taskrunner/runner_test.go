@@ -414,7 +414,7 @@ func TestRequestedRestartIgnoresThePolicy(t *testing.T) {
 		r.task.ShutdownDelay = time.Hour
 		r.run()
 		for n := range 3 {
-			if err := r.runner.Restart(Order{NoShutdownDelay: true, Reason: "User requested task to restart"}); err != nil {
+			if _, err := r.runner.Restart(Order{NoShutdownDelay: true, Reason: "User requested task to restart"}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -434,7 +434,7 @@ func TestRestartNeedsARunningTask(t *testing.T) {
 	inBubble(t, "batch", func(r *rig) {
 		r.start()
 		synctest.Wait()
-		if err := r.runner.Restart(Order{}); !errors.Is(err, ErrNotRunning) {
+		if _, err := r.runner.Restart(Order{}); !errors.Is(err, ErrNotRunning) {
 			t.Fatalf("error %v", err)
 		}
 		if err := r.runner.Signal(context.Background(), "SIGHUP", ""); !errors.Is(err, ErrNotRunning) {

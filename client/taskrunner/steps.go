@@ -17,6 +17,8 @@ func (r *Runner) take(ctx context.Context, s step) {
 	switch s {
 	case begin:
 		r.begin()
+	case park:
+		r.park()
 	case runPrestart:
 		r.prestart(ctx)
 	case startDriver:
@@ -46,12 +48,22 @@ func (r *Runner) begin() {
 	r.mu.Unlock()
 }
 
-// interruptible gives a context that ends when the task is to stop.
+// park keeps a task down that has no process.
+func (r *Runner) park() {
+	r.change(func(l *Local) {
+		l.Phase, l.Parked, l.Restart, l.Handle, l.Exit, l.Until = Backoff, true, nil, nil, nil, boottime.Deadline{}
+		s := *l.State
+		s.State = structs.TaskStatePending
+		l.State = &s
+	})
+}
+
+// interruptible gives a context that ends when the task is to stop, or to go down for a restart of the allocation.
 func (r *Runner) interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.local.Stop != nil {
+	if r.local.Stop != nil || r.local.parking() {
 		cancel()
 	}
 	r.interrupt = cancel
@@ -155,13 +167,17 @@ func (r *Runner) decided(d restart.Decision, memory restart.Memory) func(first .
 			first = append(first, next)
 		}
 		r.change(func(l *Local) {
+			parked := l.parking()
 			l.Memory, l.Restart = memory, nil
 			if d.Verdict != restart.Again {
 				l.Phase = Finishing
 				return
 			}
-			l.Phase, l.Handle, l.Exit = Backoff, nil, nil
+			l.Phase, l.Handle, l.Exit, l.Parked = Backoff, nil, nil, parked
 			l.Until = boottime.After(r.cfg.Clock, d.Delay)
+			if parked { // whoever releases it has waited already
+				l.Until = boottime.Deadline{}
+			}
 			s := *l.State
 			s.State, s.Restarts, s.LastRestart = structs.TaskStatePending, s.Restarts+1, r.cfg.Clock.Now().UTC()
 			l.State = &s
