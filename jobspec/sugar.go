@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/nomadlite/nomadlite/structs"
@@ -60,9 +61,25 @@ func (d *decoder) affinity(i instance, a *structs.Affinity, where string) {
 		if attr.Name != "weight" {
 			return false
 		}
-		d.attribute(attr, i.ctx, reflect.ValueOf(&a.Weight).Elem())
+		a.Weight = d.weight(attr, i.ctx)
 		return true
 	}, "weight")
+}
+
+// weight decodes the weight of an affinity, which keeps eight bits of the number written: 300 is 44. The established
+// tools do so without a word, and their jobs are out there; here it is told.
+func (d *decoder) weight(attr *hclsyntax.Attribute, ctx *hcl.EvalContext) *int8 {
+	var written *int64
+	d.attribute(attr, ctx, reflect.ValueOf(&written).Elem())
+	if written == nil {
+		return nil
+	}
+	kept := int8(*written)
+	if int64(kept) != *written {
+		d.add(warningAt(attr.Expr.Range(), "Weight out of range",
+			"A weight is from -100 to 100; of %d only %d is kept, as eight bits hold no more.", *written, kept))
+	}
+	return &kept
 }
 
 // operands decodes the plain arguments first, then the sugar, which wins.
