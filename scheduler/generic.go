@@ -32,7 +32,7 @@ type generic struct {
 	plan     *structs.Plan
 	failed   map[string]*structs.AllocationMetric
 	queued   map[string]int
-	feasible map[string]*feasible.Group
+	feasible map[*structs.TaskGroup]*feasible.Group
 	scope    *feasible.Scope // system jobs
 	waiting  map[string]bool // system jobs: the nodes that had no room
 }
@@ -63,7 +63,7 @@ func (s *generic) Process(ctx context.Context, eval *structs.Evaluation) error {
 // that something of the plan was committed.
 func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) {
 	s.failed, s.queued = map[string]*structs.AllocationMetric{}, map[string]int{}
-	s.feasible = map[string]*feasible.Group{}
+	s.feasible = map[*structs.TaskGroup]*feasible.Group{}
 	s.job = s.state.Job(s.eval.Namespace, s.eval.JobID)
 	s.result = s.reconcile()
 	s.newPlan()
@@ -278,9 +278,8 @@ func (s *generic) createBlocked(ctx context.Context, b *structs.Evaluation) erro
 // a class does not settle that.
 func (s *generic) block(e *structs.Evaluation) {
 	e.ClassEligibility, e.EscapedComputedClass = nil, false
-	for name := range s.failed {
-		group := s.feasible[name]
-		if group == nil {
+	for tg, group := range s.feasible {
+		if s.failed[structs.Val(tg.Name)] == nil {
 			continue
 		}
 		e.EscapedComputedClass = e.EscapedComputedClass || group.Escaped()

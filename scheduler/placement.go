@@ -21,28 +21,63 @@ func (s *generic) planPlacements() {
 	if len(places) == 0 {
 		return
 	}
-	// One group after the other, so that each is prepared once.
+	// One version after the other, those that were proven first, and of each one group after the other, so that each is
+	// prepared once.
 	slices.SortStableFunc(places, func(a, b reconcile.Place) int {
-		return cmp.Compare(structs.Val(a.Group.Name), structs.Val(b.Group.Name))
+		return cmp.Or(cmp.Compare(s.jobOf(&a).Version, s.jobOf(&b).Version),
+			cmp.Compare(structs.Val(a.Group.Name), structs.Val(b.Group.Name)))
 	})
-	scope := feasible.NewScope(s.state.Nodes(), s.job)
-	ranker := rank.New(s.rankConfig(scope.Pool), s.job, scope, s.peers(places), s.usage)
+	peers := s.peers(places)
+	for len(places) > 0 {
+		job := s.jobOf(&places[0])
+		n := slices.IndexFunc(places, func(p reconcile.Place) bool { return s.jobOf(&p) != job })
+		if n < 0 {
+			n = len(places)
+		}
+		s.planVersion(job, places[:n], peers)
+		places = places[n:]
+	}
+}
+
+// planVersion finds nodes for what is to be placed of one version of the job.
+func (s *generic) planVersion(job *structs.Job, places []reconcile.Place, peers []rank.Peer) {
+	scope := feasible.NewScope(s.state.Nodes(), job)
+	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usage)
 	var placer *rank.Placer
 	for i := range places {
 		p := &places[i]
 		if i == 0 || places[i-1].Group != p.Group {
-			placer = ranker.Group(p.Group, s.feasibleGroup(p.Group))
+			placer = ranker.Group(p.Group, s.feasibleGroup(job, p.Group))
 		}
 		s.place(placer, p)
 	}
 }
 
-func (s *generic) feasibleGroup(tg *structs.TaskGroup) *feasible.Group {
-	name := structs.Val(tg.Name)
-	group := s.feasible[name]
+func (s *generic) jobOf(p *reconcile.Place) *structs.Job {
+	if p.Job != nil {
+		return p.Job
+	}
+	return s.job
+}
+
+// plannedPeers are the allocations which this plan has placed already.
+func (s *generic) plannedPeers() []rank.Peer {
+	var peers []rank.Peer
+	for nodeID, list := range s.plan.Places {
+		for _, a := range list {
+			if a.CreateIndex == 0 { // the others are updates in place
+				peers = append(peers, rank.Peer{ID: a.ID, NodeID: nodeID, Group: a.TaskGroup})
+			}
+		}
+	}
+	return peers
+}
+
+func (s *generic) feasibleGroup(job *structs.Job, tg *structs.TaskGroup) *feasible.Group {
+	group := s.feasible[tg]
 	if group == nil {
-		group = feasible.NewGroup(s.job, tg)
-		s.feasible[name] = group
+		group = feasible.NewGroup(job, tg)
+		s.feasible[tg] = group
 	}
 	return group
 }
@@ -67,7 +102,22 @@ func (s *generic) rankConfig(pool string) rank.Config {
 	return cfg
 }
 
+// usage is what the allocations on a node hold, those included which this plan has placed there already.
 func (s *generic) usage(node *structs.Node) *structs.NodeUsage {
+	held, copied := s.held(node), false
+	for _, a := range s.plan.Places[node.ID] {
+		if a.CreateIndex > 0 {
+			continue // an update in place: it is held already
+		}
+		if !copied {
+			held, copied = held.Copy(), true
+		}
+		held.Add(a)
+	}
+	return held
+}
+
+func (s *generic) held(node *structs.Node) *structs.NodeUsage {
 	if st, ok := s.state.(UsageState); ok {
 		return st.NodeUsage(node.ID)
 	}
@@ -138,11 +188,11 @@ func (s *generic) commit(p *reconcile.Place, placement *rank.Placement) {
 }
 
 func (s *generic) newAlloc(p *reconcile.Place, placement *rank.Placement) *structs.Allocation {
-	now := s.cfg.Now.UnixNano()
+	now, job := s.cfg.Now.UnixNano(), s.jobOf(p)
 	a := &structs.Allocation{
 		ID: s.cfg.NewID(), Namespace: s.eval.Namespace, EvalID: s.eval.ID, Name: p.Name,
 		NodeID: placement.Node.ID, NodeName: placement.Node.Name,
-		JobID: s.eval.JobID, Job: s.job, JobVersion: s.job.Version, JobModifyIndex: s.job.JobModifyIndex,
+		JobID: s.eval.JobID, Job: job, JobVersion: job.Version, JobModifyIndex: job.JobModifyIndex,
 		TaskGroup: structs.Val(p.Group.Name), AllocatedResources: placement.Resources, Metrics: placement.Metrics,
 		DesiredStatus: structs.AllocDesiredStatusRun, ObservedStatus: structs.AllocClientStatusPending,
 		CreateTime: now, ModifyTime: now,
@@ -193,7 +243,7 @@ func (s *generic) inPlace() []reconcile.Place {
 		node := s.state.Node(u.Alloc.NodeID)
 		ok := node != nil && feasible.Contains(s.job, node)
 		if ok {
-			ok, _ = s.feasibleGroup(u.Group).Check(node)
+			ok, _ = s.feasibleGroup(s.job, u.Group).Check(node)
 		}
 		if !ok {
 			if d := s.result.Desired[structs.Val(u.Group.Name)]; d != nil {

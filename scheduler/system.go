@@ -25,7 +25,7 @@ func (s *generic) reconcileSystem(in reconcile.Input) *reconcile.Result {
 			if !feasible.Contains(s.job, node) {
 				return false
 			}
-			ok, _ := s.feasibleGroup(tg).Check(node)
+			ok, _ := s.feasibleGroup(s.job, tg).Check(node)
 			return ok
 		}
 	}
@@ -49,7 +49,7 @@ func (s *generic) planSystem() {
 		name := structs.Val(p.Group.Name)
 		placer := placers[name]
 		if placer == nil {
-			placer = ranker.Group(p.Group, s.feasibleGroup(p.Group))
+			placer = ranker.Group(p.Group, s.feasibleGroup(s.job, p.Group))
 			placers[name] = placer
 		}
 		start := s.clock()

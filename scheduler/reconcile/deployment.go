@@ -30,6 +30,7 @@ type groupDeployment struct {
 	g        *group
 	strategy *structs.UpdateStrategy
 	state    *structs.DeploymentState
+	missing  int // places that nobody has
 }
 
 // openDeployment cancels a rollout that is overtaken and finds that of the current version.
@@ -116,11 +117,12 @@ func (d *groupDeployment) require(destructive, inPlace bool, missing int) {
 		d.state.DesiredCanaries = structs.Val(d.strategy.Canary)
 	}
 	current.TaskGroups[d.g.name] = d.state
-	if d.state.DesiredCanaries > 0 {
-		current.StatusDescription = deployNeedPromote
-		if structs.Val(d.strategy.AutoPromote) {
-			current.StatusDescription = deployAutoPromote
-		}
+	switch {
+	case d.state.DesiredCanaries == 0:
+	case !structs.Val(d.strategy.AutoPromote):
+		current.StatusDescription = deployNeedPromote // one group that wants to be asked is enough
+	case current.StatusDescription == deployRunning:
+		current.StatusDescription = deployAutoPromote
 	}
 }
 
@@ -150,32 +152,64 @@ func (r *run) newDeployment() *structs.Deployment {
 	return d
 }
 
-// limit is how many allocations may be updated now: all without an update block, else max_parallel minus those of the
-// deployment whose health is not known yet; none while it is paused, failed, or waits for its canaries.
-func (d *groupDeployment) limit(g *group, destructive, missing int) int {
+// brake is one reason why no more of a group is updated now.
+type brake struct {
+	name   string
+	when   func(d *groupDeployment, g *group) bool
+	reason string
+}
+
+// brakes hold a rolling update; the first whose condition holds says why. Without any, max_parallel decides.
+var brakes = []brake{
+	{"paused", func(d *groupDeployment, _ *group) bool { return d.status() == structs.DeploymentStatusPaused },
+		"the deployment is paused"},
+	{"failed", func(d *groupDeployment, _ *group) bool {
+		return d.status() == structs.DeploymentStatusFailed || d.status() == structs.DeploymentStatusCancelled
+	}, "the deployment failed"},
+	{"awaits promotion", func(d *groupDeployment, _ *group) bool { return d.awaitsPromotion() },
+		"its canaries wait for their promotion"},
+	{"unhealthy", func(d *groupDeployment, g *group) bool { return d.anyUnhealthy(g) },
+		"an allocation of the deployment is unhealthy"},
+	{"all under way", func(d *groupDeployment, g *group) bool { return d.room(g) <= 0 },
+		"max_parallel allocations are under way"},
+}
+
+// limit is how many allocations may be updated now, and when that is none, why: all without an update block, else
+// max_parallel minus missing places minus those of the deployment whose health is not known yet.
+func (d *groupDeployment) limit(g *group, destructive, missing int) (int, string) {
 	if d.strategy == nil {
-		return destructive
+		return destructive, ""
 	}
-	switch d.status() {
-	case structs.DeploymentStatusPaused, structs.DeploymentStatusFailed, structs.DeploymentStatusCancelled:
-		return 0
+	d.missing = missing
+	for i := range brakes {
+		if brakes[i].when(d, g) {
+			return 0, brakes[i].name
+		}
 	}
-	if d.awaitsPromotion() {
-		return 0
-	}
-	limit := structs.Val(d.strategy.MaxParallel) - missing
+	return d.room(g), ""
+}
+
+// room is how many places of max_parallel are not taken.
+func (d *groupDeployment) room(g *group) int {
+	room := structs.Val(d.strategy.MaxParallel) - d.missing
 	for _, s := range g.slots {
-		if d.run.deploy.current == nil || s.alloc.DeploymentID != d.run.deploy.current.ID {
-			continue
-		}
-		switch health := healthOf(s.alloc); {
-		case health == nil:
-			limit--
-		case !*health:
-			return 0
+		if d.has(s) && healthOf(s.alloc) == nil {
+			room--
 		}
 	}
-	return max(0, limit)
+	return room
+}
+
+func (d *groupDeployment) anyUnhealthy(g *group) bool {
+	return slices.ContainsFunc(g.slots, func(s *slot) bool {
+		h := healthOf(s.alloc)
+		return d.has(s) && h != nil && !*h
+	})
+}
+
+// has says that an allocation is part of the deployment.
+func (d *groupDeployment) has(s *slot) bool {
+	return d.run.deploy.current != nil && s.alloc.DeploymentID == d.run.deploy.current.ID
 }
 
 func healthOf(a *structs.Allocation) *bool {
@@ -187,6 +221,17 @@ func healthOf(a *structs.Allocation) *bool {
 
 func (d *groupDeployment) awaitsPromotion() bool {
 	return d.state != nil && d.state.DesiredCanaries > 0 && !d.state.Promoted
+}
+
+// proven gives the version which an allocation runs when its replacement must run that one too: until canaries are
+// promoted nothing else of the new version is placed. It is nil when the replacement runs the current version.
+func (d *groupDeployment) proven(s *slot) *structs.Job {
+	job := s.alloc.Job
+	if d.strategy == nil || !d.awaitsPromotion() || s.sameVersion() || job == nil || job.Stop ||
+		job.CreateIndex != d.run.in.Job.CreateIndex || job.LookupTaskGroup(d.g.name) == nil {
+		return nil
+	}
+	return job
 }
 
 // setCanariesApart takes the canaries that nobody has promoted yet out of the group's places; those of a rollout that

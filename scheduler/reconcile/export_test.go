@@ -9,5 +9,8 @@ func RuleNames() []string {
 	for i := range systemRules {
 		names = append(names, "system: "+systemRules[i].name)
 	}
+	for i := range brakes {
+		names = append(names, "brake: "+brakes[i].name)
+	}
 	return names
 }

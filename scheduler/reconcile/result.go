@@ -36,6 +36,14 @@ type Result struct {
 	ActiveDeployment string
 	Desired          map[string]*structs.DesiredUpdates // by group
 	Decisions        []Decision
+	Held             []Held
+}
+
+// Held says of a group why no more of it is updated now.
+type Held struct {
+	Group   string
+	Waiting int    // allocations of an older version
+	Brake   string // the name of what holds them
 }
 
 // Stop ends one allocation or changes what is inferred about it.
@@ -50,6 +58,7 @@ type Stop struct {
 // Place is one allocation to make.
 type Place struct {
 	Group    *structs.TaskGroup
+	Job      *structs.Job // the version of Group, nil for the current one
 	Name     string
 	Previous *structs.Allocation // which it follows, nil for none
 	History  *structs.Allocation // whose reschedules it carries on, nil for none

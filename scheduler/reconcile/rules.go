@@ -1,5 +1,7 @@
 package reconcile
 
+import "github.com/nomadlite/nomadlite/structs"
+
 // Bucket is what becomes of an allocation.
 type Bucket string
 
@@ -82,6 +84,12 @@ var rules = []rule{
 		Lost, reasonLost},
 	{"ended, asked to move", func(s *subject) bool { return s.ended() && s.askedToMove() },
 		Again, reasonRescheduled},
+	// A rollout that failed is not to be tried again and again by the policy: the next version, or an operator who asks for
+	// the allocation to be rescheduled, decides what comes. One that is held goes on when it is resumed.
+	{"ended, its deployment failed", func(s *subject) bool { return s.ended() && s.rollout() == structs.DeploymentStatusFailed },
+		Exhausted, "ended, its deployment failed"},
+	{"ended, its deployment is paused", func(s *subject) bool { return s.ended() && s.rollout() == structs.DeploymentStatusPaused },
+		Exhausted, "ended, its deployment is paused"},
 	{"failed, due", func(s *subject) bool { return s.failed() && s.dueNow() },
 		Again, reasonRescheduled},
 	// A service is wanted for ever. That it ended well is no reason to start it again and again without a pause.

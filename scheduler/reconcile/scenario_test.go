@@ -335,7 +335,12 @@ func (st *stage) process(e *structs.Evaluation) {
 	for _, old := range st.c.Evals() {
 		before[old.ID] = true
 	}
-	for _, d := range st.decide(e).Decisions {
+	decided := st.decide(e)
+	for _, h := range decided.Held {
+		st.reached["brake: "+h.Brake] = true
+		st.printf("  %s: %d of an older version wait: %s", h.Group, h.Waiting, h.Brake)
+	}
+	for _, d := range decided.Decisions {
 		if isSystem(e.Type) {
 			st.reached["system: "+d.Rule] = true
 		} else {

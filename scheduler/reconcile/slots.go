@@ -232,7 +232,8 @@ func (g *group) missing() []string {
 
 // fill places what is missing. A name whose last holder still stops is linked to it, so that the node waits for its end.
 func (g *group) fill(names []string) {
-	if g.deploy.paused() {
+	// Before the promotion of its canaries a group gets nothing more of the new version, not even when it is to grow.
+	if g.deploy.paused() || g.deploy.strategy != nil && g.deploy.awaitsPromotion() {
 		return
 	}
 	for _, name := range names {
@@ -283,6 +284,9 @@ func (g *group) place(s *slot, stop *Stop) {
 		Group: g.tg, Name: s.alloc.Name, Previous: g.predecessor(s), History: s.alloc, StopPrevious: stop,
 		Reschedule: s.bucket == Again, Deploys: g.deploy.active(),
 		Canary: s.isCanary() && slices.Contains(g.canaries, s),
+	}
+	if old := g.deploy.proven(s); old != nil && !p.Canary {
+		p.Job, p.Group, p.Deploys = old, old.LookupTaskGroup(g.name), false
 	}
 	if s.bucket == Again {
 		p.Penalty = append(p.Penalty, s.alloc.NodeID)
@@ -379,7 +383,10 @@ func (g *group) roll(destructive []*slot, missing int) {
 		}
 		return a.index - b.index
 	})
-	limit := g.deploy.limit(g, len(destructive), missing)
+	limit, held := g.deploy.limit(g, len(destructive), missing)
+	if held != "" && len(destructive) > 0 {
+		g.out.Held = append(g.out.Held, Held{Group: g.name, Waiting: len(destructive), Brake: held})
+	}
 	for i, s := range destructive {
 		if i >= limit {
 			g.desired.Ignore++

@@ -69,6 +69,15 @@ func (s *subject) drainedForGood() bool {
 		!s.jobGone() && s.sameVersion() && !s.replaced() && !s.conditionLost() && (s.ended() || !s.unheardForGood())
 }
 
+// rollout is the status of the deployment of the job's current version, when the allocation is part of it, else "".
+func (s *subject) rollout() string {
+	d, job := s.in.Deployment, s.in.Job
+	if d == nil || job == nil || d.ID != s.alloc.DeploymentID || d.JobVersion != job.Version || d.JobCreateIndex != job.CreateIndex {
+		return ""
+	}
+	return d.Status
+}
+
 func (s *subject) conditionLost() bool { return s.alloc.ClientStatus == structs.AllocClientStatusLost }
 func (s *subject) conditionUnknown() bool {
 	return s.alloc.Condition.Status == structs.ConditionUnknown
