@@ -116,7 +116,7 @@ func (s *Server) build() {
 	s.backend = &endpoint.Backend{
 		Logger: cfg.Logger.Named("http"), Region: cfg.Region, Datacenter: cfg.Datacenter, Name: cfg.Name,
 		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals,
-		Servers: s.members.Addrs, Workers: s.pool,
+		Servers: s.members.Addrs, Workers: s.pool, Applied: s.fsm.Applied,
 		Limits: endpoint.Limits{JobMaxPriority: cfg.JobMaxPriority, JobMaxCount: cfg.JobMaxCount,
 			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize), Search: cfg.Search},
 	}

@@ -80,6 +80,8 @@ type Backend struct {
 	LocalNode func() string
 	// Workers are the scheduling workers of this server; nil when it has none.
 	Workers Workers
+	// Applied counts the raft entries of each command that this process has applied; nil: not told.
+	Applied func() map[string]uint64
 	// Stopping is closed when this agent begins to end: blocking queries then answer with what there is. Nil: never.
 	Stopping <-chan struct{}
 	// Now is the clock behind every time that is stored; nil means time.Now.

@@ -180,6 +180,11 @@ func (b *Backend) gauges() []gauge {
 	for node := range snap.Nodes(nil) {
 		values["nomad.nomad.node_status."+node.Status]++
 	}
+	if b.Applied != nil {
+		for command, n := range b.Applied() {
+			values["nomad.raft.applied."+command] = float64(n)
+		}
+	}
 	if b.Broker != nil {
 		for name, value := range b.Broker.Stats() {
 			if number, ok := toFloat(value); ok {

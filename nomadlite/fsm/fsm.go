@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -21,6 +22,7 @@ type FSM struct {
 	log      hclog.Logger
 	commands *[256]*command
 	failed   chan struct{}
+	applied  [256]atomic.Uint64
 	mu       sync.Mutex
 	err      error
 }
@@ -45,6 +47,17 @@ func (f *FSM) Err() error {
 	return f.err
 }
 
+// Applied counts the entries of each command, by its name, which this process has applied.
+func (f *FSM) Applied() map[string]uint64 {
+	out := map[string]uint64{}
+	for kind := range f.applied {
+		if n := f.applied[kind].Load(); n > 0 {
+			out[Kind(kind).String()] = n
+		}
+	}
+	return out
+}
+
 // Apply applies one entry. raft calls it in the order of the log.
 func (f *FSM) Apply(entry *raft.Log) any {
 	if err := f.Err(); err != nil {
@@ -59,6 +72,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		return f.fail(fmt.Errorf("apply raft entry %d: its command %d is unknown, it was written by a newer version",
 			entry.Index, uint8(kind)))
 	}
+	f.applied[kind].Add(1)
 	req, err := c.decode(entry.Data[1:])
 	if err != nil {
 		return f.fail(fmt.Errorf("apply raft entry %d: %w", entry.Index, err))

@@ -248,6 +248,9 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s of what every cluster has: %v", kind, err)
 		}
 	}
+	if got := f.Applied(); got["job-register"] != 2 || got["plan-apply"] != 1 || got["keyring-upsert"] != 0 {
+		t.Errorf("applied %v", got)
+	}
 }
 
 // memorySink is a raft.SnapshotSink in memory.
