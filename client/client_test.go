@@ -329,6 +329,26 @@ func TestReplacementWaitsForItsPredecessor(t *testing.T) {
 	}
 }
 
+func TestThirdGenerationWaitsForTheFirstOnItsNode(t *testing.T) {
+	a := newAgent(t).start()
+	a.servers.assign("a1", jobOf("j", "service", mockTask(map[string]any{"run_for": "1h", "kill_after": "100ms"})),
+		func(al *structs.Allocation) { al.CreateIndex = 1 })
+	a.servers.untilStatus("a1", "running")
+	follows := func(id string, index uint64) func(al *structs.Allocation) {
+		return func(al *structs.Allocation) { al.PreviousAllocation, al.CreateIndex = id, index }
+	}
+	a.servers.assign("a2", jobOf("j2", "service", mockTask(map[string]any{"run_for": "1h"})), follows("a1", 2))
+	a.servers.assign("a3", jobOf("j3", "service", mockTask(map[string]any{"run_for": "1h"})), follows("a2", 3))
+	a.servers.stop("a2") // it has not begun and ends at once
+	a.servers.untilStatus("a2", "complete")
+	a.servers.stop("a1")
+	first := a.servers.untilStatus("a1", "complete")
+	third := a.servers.untilStatus("a3", "running")
+	if ended, began := first.TaskStates["t"].FinishedAt, third.TaskStates["t"].StartedAt; began.Before(ended) {
+		t.Fatalf("began at %s, before %s", began, ended)
+	}
+}
+
 func TestGarbageIsCollectedAndStaysForgotten(t *testing.T) {
 	a := newAgent(t)
 	a.cfg.GC = gc.Limits{MaxAllocs: 1}

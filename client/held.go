@@ -168,16 +168,49 @@ func (c *Client) newRunner(alloc *structs.Allocation, record *allocrunner.Local,
 	if gate := c.holdLease(alloc, hold != nil); gate != nil && hold == nil {
 		hold = gate
 	}
-	var previous <-chan struct{}
-	if p := c.held[alloc.PreviousAllocation]; p != nil && p.runner != nil && !p.runner.Terminal() {
-		previous = p.runner.Over()
-	}
 	return allocrunner.New(allocrunner.Config{
 		Alloc: alloc, Drivers: c.drivers, Hooks: c.allocHooks(alloc),
 		TaskHooks: func(*structs.Task) []hook.Hook { return c.taskHooks(alloc) },
-		Build:     c.build, Store: store{c.db}, Observed: c.observed, Previous: previous, Hold: hold,
+		Build:     c.build, Store: store{c.db}, Observed: c.observed, Previous: c.previous, Hold: hold,
 		MaxKillTimeout: c.cfg.MaxKillTimeout, Clock: c.clock, Random: rand.Float64, Logger: c.log,
 	}, record, tasks)
+}
+
+// previous finds an allocation on this node that has to be over before alloc begins: one that it follows, however many
+// replacements lie between, or one that it preempts.
+func (c *Client) previous(alloc *structs.Allocation) (id string, over <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range alloc.Awaits {
+		if over := c.runs(a.ID); over != nil {
+			return a.ID, over
+		}
+	}
+	for _, id := range alloc.PreemptedAllocations {
+		if over := c.runs(id); over != nil {
+			return id, over
+		}
+	}
+	for next := alloc; next.PreviousAllocation != ""; {
+		id := next.PreviousAllocation
+		if over := c.runs(id); over != nil {
+			return id, over
+		}
+		h := c.held[id]
+		if h == nil || h.alloc.CreateIndex >= next.CreateIndex {
+			break
+		}
+		next = h.alloc
+	}
+	return "", nil
+}
+
+// runs gives what is closed once an allocation on this node is over, nil when it is; the caller holds the lock.
+func (c *Client) runs(id string) <-chan struct{} {
+	if h := c.held[id]; h != nil && h.runner != nil && !h.runner.Terminal() {
+		return h.runner.Over()
+	}
+	return nil
 }
 
 // startRunners runs everything that was restored and is not over.

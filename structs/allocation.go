@@ -49,6 +49,13 @@ type Allocation struct {
 	ObservedStatus string
 	// Condition is the cluster's inference about an allocation it may not hear.
 	Condition Condition
+	// Awaits lists the allocations that have to end before this one begins: those whose place it takes and that still
+	// stop. The store adds them when it is placed and takes each out in the entry in which it no longer holds back.
+	Awaits []AwaitedAlloc `json:",omitempty"`
+	// Fenced says that the node itself ended the allocation, because its lease had run out. The node reports it.
+	Fenced bool `json:",omitempty"`
+	// AwaitedBy lists the ids of the allocations that have this one in their Awaits, some of them gone by now.
+	AwaitedBy []string `json:"-" cbor:"AwaitedBy,omitempty"`
 	// JobVersion and JobModifyIndex name the specification row which the allocation runs.
 	JobVersion     uint64 `json:"-" cbor:"JobVersion"`
 	JobModifyIndex uint64 `json:"-" cbor:"JobModifyIndex"`

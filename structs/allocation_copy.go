@@ -22,6 +22,7 @@ func (a *Allocation) Copy() *Allocation {
 	out.RescheduleTracker = a.RescheduleTracker.Copy()
 	out.NetworkStatus = a.NetworkStatus.Copy()
 	out.PreemptedAllocations = slices.Clone(a.PreemptedAllocations)
+	out.Awaits, out.AwaitedBy = slices.Clone(a.Awaits), slices.Clone(a.AwaitedBy)
 	return &out
 }
 

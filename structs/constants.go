@@ -139,6 +139,7 @@ const (
 	TaskHookMessage            = "Task hook message"
 	TaskHookFailed             = "Task hook failed"
 	TaskRestoreFailed          = "Failed Restoring Task"
+	TaskWaitingPrevious        = "Waiting for previous allocation"
 	TaskWaitingShutdownDelay   = "Waiting for shutdown delay"
 	TaskSkippingShutdownDelay  = "Skipping shutdown delay"
 	TaskReattached             = "Reattached"

@@ -62,6 +62,7 @@ type AllocObservation struct {
 	TaskStates        map[string]*TaskState
 	DeploymentStatus  *AllocDeploymentStatus
 	NetworkStatus     *AllocNetworkStatus
+	Fenced            bool  `json:",omitempty"` // it ended because its lease had run out
 	Time              int64 // unix nanoseconds on the node
 }
 

@@ -153,7 +153,7 @@ func differentOnPurpose() map[string]string {
 // ownFields are those that the public interface does not have.
 func ownFields() []string {
 	return []string{
-		"Allocation.ObservedStatus", "Allocation.Condition", "DesiredTransition.KillTimeout", "Service.Namespace",
+		"Allocation.ObservedStatus", "Allocation.Condition", "Allocation.Awaits", "Allocation.Fenced", "DesiredTransition.KillTimeout", "Service.Namespace",
 		"DrainSpec.NoShutdownDelay", "DrainSpec.KillTimeout", "Node.Lease", "Node.MaxKillTimeout", "Node.Maintenance",
 	}
 }
@@ -182,7 +182,7 @@ func TestViewsAgreeWithTheFactsOfThePublicInterface(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if name == "Condition" || name == "NodeMaintenance" || name == "ConsulMeshConfigEntry" {
+		if name == "Condition" || name == "AwaitedAlloc" || name == "NodeMaintenance" || name == "ConsulMeshConfigEntry" {
 			continue // the first two are ours, the last has no fields
 		}
 		typ := types[name]

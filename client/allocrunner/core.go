@@ -83,7 +83,7 @@ type view struct {
 	NoDelay  bool
 	Delay    time.Duration // the group's shutdown_delay
 	Left     time.Duration // of that wait, when it is under way
-	Previous bool          // the allocation which this one replaces still runs on this node
+	Previous bool          // an allocation whose place this one takes has not ended
 	Tasks    []taskView
 }
 

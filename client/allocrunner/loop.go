@@ -46,11 +46,15 @@ func (r *Runner) Step(ctx context.Context) (taken bool, left time.Duration) {
 	r.applyUpdate(ctx)
 	r.hasten()
 	again := r.judgeHealth()
+	r.previous = r.findPrevious()
 	d := decide(r.view())
 	switch d.Act {
 	case finished:
 		return false, 0
 	case wait:
+		if r.previous != nil {
+			r.tellPrevious(r.previous)
+		}
 		return false, soonest(d.Left, again)
 	}
 	r.perform(ctx, d)
@@ -75,19 +79,12 @@ func (r *Runner) view() view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay,
-		Fenced: !r.local.Fence.IsZero(), Depart: r.departing, Tasks: tasks}
+		Fenced: !r.local.Fence.IsZero(), Depart: r.departing, Previous: r.previous != nil, Tasks: tasks}
 	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
 		v.Delay = *g.ShutdownDelay
 	}
 	if d := r.delayLocked(); !d.IsZero() {
 		v.Left = d.Remaining(r.cfg.Clock)
-	}
-	if r.cfg.Previous != nil {
-		select {
-		case <-r.cfg.Previous:
-		default:
-			v.Previous = true
-		}
 	}
 	return v
 }
@@ -116,19 +113,15 @@ func (r *Runner) idle(ctx context.Context, left time.Duration) {
 		defer timer.Stop()
 		due = timer.C
 	}
-	previous := r.cfg.Previous
-	if previous != nil {
-		select {
-		case <-previous:
-			previous = nil
-		default:
-		}
+	var over <-chan struct{}
+	if r.previous != nil {
+		over = r.previous.Over
 	}
 	select {
 	case <-ctx.Done():
 	case <-r.wake:
 	case <-due:
-	case <-previous:
+	case <-over:
 	}
 }
 

@@ -40,8 +40,9 @@ type Config struct {
 	Store     Store
 	// Observed is called when there is something new to report, and it is durable. It must not block.
 	Observed func(allocID string)
-	// Previous, when not nil, is closed once the allocation which this one replaces on this node is over.
-	Previous <-chan struct{}
+	// Previous, when not nil, finds an allocation on this node that has to be over before alloc begins, with what is
+	// closed then; nil when there is none, or none any more.
+	Previous func(alloc *structs.Allocation) (id string, over <-chan struct{})
 	// Hold, when not nil, keeps tasks from being started until it is closed.
 	Hold           <-chan struct{}
 	MaxKillTimeout time.Duration
@@ -58,8 +59,10 @@ type Runner struct {
 	cfg   Config
 	chain hook.Chain
 	tasks []*task // in the job's order; fixed
-	wake  chan struct{}
-	over  chan struct{} // closed when the end is durable
+	// previous is whose end is waited for, nil for nobody; only the loop touches it.
+	previous *previous
+	wake     chan struct{}
+	over     chan struct{} // closed when the end is durable
 
 	mu        sync.Mutex
 	alloc     *structs.Allocation
@@ -182,6 +185,7 @@ func (r *Runner) Observation() *structs.AllocObservation {
 		AllocID: r.cfg.Alloc.ID, TaskStates: states, DeploymentStatus: saved.Health, Time: r.cfg.Clock.Now().UnixNano(),
 	}
 	o.ObservedStatus, o.ClientDescription = observe(saved.Done, states)
+	o.Fenced = saved.Cause == LeaseOver
 	return o
 }
 

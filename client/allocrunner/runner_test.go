@@ -161,7 +161,7 @@ func (r *rig) run() {
 		Build: func(_ context.Context, b taskrunner.BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil
 		},
-		Store: store, Observed: func(string) {}, Previous: r.previous, Clock: boottime.Fake{ID: "b"},
+		Store: store, Observed: func(string) {}, Previous: r.before, Clock: boottime.Fake{ID: "b"},
 		Random: func() float64 { return 0 },
 	}, record, tasks)
 	if err != nil {
@@ -171,6 +171,19 @@ func (r *rig) run() {
 	r.runner, r.cancel = runner, cancel
 	go runner.Run(ctx)
 	synctest.Wait()
+}
+
+// before is the allocation on the node that the rig has the runner wait for.
+func (r *rig) before(*structs.Allocation) (string, <-chan struct{}) {
+	if r.previous == nil {
+		return "", nil
+	}
+	select {
+	case <-r.previous:
+		return "", nil
+	default:
+		return "0123456789", r.previous
+	}
 }
 
 func (r *rig) crash() {
@@ -447,9 +460,59 @@ func TestReplacementStartsAfterThePreviousOne(t *testing.T) {
 	}, func(r *rig) {
 		r.run()
 		r.expect("pending")
+		if got := r.events("a"); got != "Received, Waiting for previous allocation" {
+			t.Fatalf("events %q", got)
+		}
 		close(r.previous)
 		synctest.Wait()
 		r.expect("running", "start a1/a/1")
+	})
+}
+
+// awaiting has the allocation wait for one on another node.
+func awaiting(t *testing.T) *rig {
+	r := one(t)
+	r.alloc.NodeID, r.alloc.NodeName = "n2", "two"
+	r.alloc.Awaits = []structs.AwaitedAlloc{{ID: "0123456789", NodeID: "n1", NodeName: "one"}}
+	return r
+}
+
+func TestReplacementWaitsForAnEndOnAnotherNode(t *testing.T) {
+	inBubble(t, awaiting, func(r *rig) {
+		r.run()
+		r.expect("pending")
+		r.crash()
+		r.run()
+		r.want(func(a *structs.Allocation) { a.DesiredTransition.Migrate = structs.Ptr(false) })
+		r.expect("pending")
+		events := r.runner.Observation().TaskStates["a"].Events
+		if len(events) != 2 || events[1].DisplayMessage != "Waiting for previous allocation 01234567 on node one to stop" {
+			t.Fatalf("%s", r.events("a")) // told once, whatever the agent goes through
+		}
+		if got := r.hooks.list(); got != "" {
+			t.Fatalf("hooks %q", got)
+		}
+		r.want(func(a *structs.Allocation) { a.Awaits = nil })
+		r.expect("running", "start a1/a/1")
+	})
+}
+
+func TestWaitingReplacementIsStopped(t *testing.T) {
+	inBubble(t, awaiting, func(r *rig) {
+		r.run()
+		r.stop()
+		r.expect("complete")
+	})
+}
+
+func TestOneThatHasBegunWaitsForNobody(t *testing.T) {
+	inBubble(t, one, func(r *rig) {
+		r.run()
+		r.expect("running", "start a1/a/1")
+		r.want(func(a *structs.Allocation) { a.Awaits = awaiting(t).alloc.Awaits })
+		r.driver.End("a1/a/1", 0)
+		synctest.Wait()
+		r.expect("complete", "start a1/a/1")
 	})
 }
 

@@ -74,6 +74,15 @@ func EventGoingDown() *structs.TaskEvent {
 	return e
 }
 
+// EventWaitingForPrevious says whose end the allocation waits for before it begins, and on which node that one ends.
+func EventWaitingForPrevious(allocID, nodeName string) *structs.TaskEvent {
+	message := fmt.Sprintf("Waiting for previous allocation %.8s on node %s to stop", allocID, nodeName)
+	e := event(structs.TaskWaitingPrevious, message,
+		map[string]string{"message": message, "previous_alloc": allocID, "node": nodeName})
+	e.Message = message
+	return e
+}
+
 // EventGroupDelay says that the group's shutdown_delay is being waited.
 func EventGroupDelay(d time.Duration) *structs.TaskEvent {
 	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))

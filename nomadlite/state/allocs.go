@@ -104,6 +104,7 @@ func (tx *Txn) linkAlloc(before, after *structs.Allocation) {
 // ClientStatus becomes what the three facts say.
 func (tx *Txn) putAlloc(before, after *structs.Allocation, now int64) {
 	setClientStatus(after)
+	tx.release(before, after, now)
 	after.ModifyIndex, after.ModifyTime = tx.index, now
 	tx.linkAlloc(before, after)
 	tx.countAlloc(before, after)
@@ -116,6 +117,7 @@ func (tx *Txn) putAlloc(before, after *structs.Allocation, now int64) {
 func setClientStatus(alloc *structs.Allocation) { alloc.ClientStatus = alloc.DeriveClientStatus() }
 
 func (tx *Txn) deleteAlloc(alloc *structs.Allocation) {
+	tx.release(alloc, nil, alloc.ModifyTime)
 	tx.linkAlloc(alloc, nil)
 	tx.countAlloc(alloc, nil)
 	tx.followAlloc(alloc, nil)
@@ -149,7 +151,7 @@ func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	}
 	alloc := *old
 	alloc.ObservedStatus = o.ObservedStatus
-	alloc.ClientDescription = o.ClientDescription
+	alloc.ClientDescription, alloc.Fenced = o.ClientDescription, old.Fenced || o.Fenced
 	if len(o.TaskStates) > 0 {
 		alloc.TaskStates = mergeTaskStates(old.TaskStates, o.TaskStates)
 	}
@@ -256,7 +258,7 @@ func (tx *Txn) shortenStops(namespace, jobID string, eval *structs.Evaluation, n
 	}
 	for _, alloc := range tx.allocsByJob(namespace, jobID) {
 		if alloc.ServerTerminal() && !alloc.ObservedTerminal() && concerned(alloc) {
-			tx.mergeTransition(alloc, want, now)
+			tx.mergeTransition(tx.alloc(alloc.ID), want, now)
 		}
 	}
 }

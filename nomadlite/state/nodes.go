@@ -155,7 +155,7 @@ func (tx *Txn) DeregisterNode(id, reason string, now int64) bool {
 	lost := structs.Condition{Status: structs.ConditionLost, Since: unixTime(now), Reason: reason}
 	for _, alloc := range tx.allocsByNode(id) {
 		if !alloc.ObservedTerminal() {
-			tx.setCondition(alloc, lost, now)
+			tx.setCondition(tx.alloc(alloc.ID), lost, now) // the loss of one may have released another
 		}
 	}
 	tx.remove(TableNodes, id)

@@ -129,21 +129,8 @@ func keepObserved(alloc, old *structs.Allocation) {
 	alloc.Condition, alloc.DesiredTransition = old.Condition, old.DesiredTransition
 	alloc.NextAllocation, alloc.PreviousAllocation = old.NextAllocation, old.PreviousAllocation
 	alloc.PreemptedByAllocation = old.PreemptedByAllocation
+	alloc.Awaits, alloc.AwaitedBy, alloc.Fenced = old.Awaits, old.AwaitedBy, old.Fenced
 	if alloc.DeploymentID == old.DeploymentID {
 		alloc.DeploymentStatus = old.DeploymentStatus
 	}
-}
-
-// linkReplaced tells the allocation which a new one replaces of it. That is no news for its node.
-func (tx *Txn) linkReplaced(alloc *structs.Allocation, now int64) {
-	if alloc.PreviousAllocation == "" {
-		return
-	}
-	old := tx.alloc(alloc.PreviousAllocation)
-	if old == nil {
-		return
-	}
-	prev := *old
-	prev.NextAllocation = alloc.ID
-	tx.putAlloc(old, &prev, now)
 }

@@ -124,6 +124,9 @@ func (m *machine) placeRandom(tx *Txn, job, node string, now int64) error {
 			m.made++
 			alloc = testAlloc(fmt.Sprintf("alloc-%03d", m.made), m.pick("group", "g", "h"), node, 20000+m.made%5)
 			alloc.PreviousAllocation = m.allocID()
+			if rapid.Bool().Draw(m.rt, "names another") {
+				alloc.Awaits = []structs.AwaitedAlloc{{ID: m.allocID()}}
+			}
 		}
 		if rapid.Bool().Draw(m.rt, "in deployment") {
 			alloc.DeploymentID = "d-" + job
@@ -176,6 +179,7 @@ func (m *machine) check() {
 			healthy[alloc.DeploymentID]++
 		}
 	}
+	m.checkAwaits()
 	delete(rows, allocRowKey(rowByDeployment, ""))
 	m.checkRows(rows)
 	m.checkUsage(usage)
@@ -205,6 +209,18 @@ func (m *machine) checkServices() {
 			m.rt.Errorf("service %s is left of allocation %+v", row.ID, alloc)
 		} else if row.Hidden != (serviceFate(alloc) == serviceHidden) {
 			m.rt.Errorf("service %s is hidden: %v, its allocation is %s", row.ID, row.Hidden, alloc.Condition.Status)
+		}
+	}
+}
+
+// checkAwaits: nobody waits for what holds nothing back, and whoever is awaited knows by whom.
+func (m *machine) checkAwaits() {
+	for alloc := range m.store.Allocs(nil, "*") {
+		for _, a := range alloc.Awaits {
+			old := m.store.Alloc(nil, a.ID)
+			if old == nil || !old.HoldsBack(m.store.Node(nil, old.NodeID)) || !slices.Contains(old.AwaitedBy, alloc.ID) {
+				m.rt.Errorf("%s waits for %s, which is %+v", alloc.ID, a.ID, old)
+			}
 		}
 	}
 }
