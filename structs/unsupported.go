@@ -10,12 +10,6 @@ import (
 // for consent. What can never be done is refused by Validate instead. The job must be canonical.
 func (j *Job) Unsupported() []string {
 	u := unsupported{}
-	if j.IsPeriodic() {
-		u.addf("periodic jobs are stored, but this version of nomadlite does not launch them")
-	}
-	if j.IsParameterized() {
-		u.addf("parameterized jobs are stored, but this version of nomadlite cannot dispatch them")
-	}
 	for _, tg := range j.TaskGroups {
 		u.group(unsupported{prefix: fmt.Sprintf("Group %q: ", Val(tg.Name))}, tg)
 	}

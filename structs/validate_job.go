@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/cronexpr"
 )
 
 const (
@@ -109,21 +107,10 @@ func (p *PeriodicConfig) validate(s scope) {
 		s.addf("cron is missing")
 	}
 	for _, spec := range specs {
-		if err := parseCron(spec); err != nil {
+		if _, err := parseCron(spec); err != nil {
 			s.addf("cron %q cannot be read: %v", spec, err)
 		}
 	}
-}
-
-// parseCron reads a cron expression. The library panics on some that it cannot read.
-func parseCron(spec string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	_, err = cronexpr.Parse(spec)
-	return err
 }
 
 // Warnings tells what is accepted, but probably not meant. The job must be canonical.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hashicorp/cronexpr"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -47,7 +46,7 @@ func (b *Backend) planJob(w http.ResponseWriter, r *route.Request, q *query) err
 	}
 	out := structs.JobPlanResponse{
 		Annotations:        &structs.PlanAnnotations{DesiredTGUpdates: map[string]*structs.DesiredUpdates{}},
-		NextPeriodicLaunch: nextLaunch(planned, now),
+		NextPeriodicLaunch: planned.NextLaunch(now),
 		Warnings:           warningText(append(req.Job.Warnings(), req.Job.Unsupported()...)),
 	}
 	if old != nil {
@@ -151,29 +150,4 @@ func (d *dryRun) CreateEval(_ context.Context, eval *structs.Evaluation) error {
 // ReblockEval is for evaluations that were blocked, which this one never is.
 func (d *dryRun) ReblockEval(context.Context, *structs.Evaluation) error {
 	return structs.Errorf(structs.CodeInternal, "plan job: a new evaluation cannot be blocked again")
-}
-
-// nextLaunch is when a periodic job would be launched next, the zero time when it would not.
-func nextLaunch(job *structs.Job, now time.Time) time.Time {
-	var next time.Time
-	if !job.IsPeriodicActive() {
-		return next
-	}
-	zone, err := time.LoadLocation(structs.Val(job.Periodic.TimeZone))
-	if err != nil {
-		return next
-	}
-	for _, spec := range append([]string{structs.Val(job.Periodic.Spec)}, job.Periodic.Specs...) {
-		expr, err := cronexpr.Parse(spec)
-		if err != nil {
-			continue // validated already: an empty one stands for those in the list
-		}
-		if t := expr.Next(now.In(zone)); !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
-	if next.IsZero() {
-		return next
-	}
-	return next.UTC()
 }

@@ -81,6 +81,8 @@ func commands() []command {
 		newCommand(KindDeploymentPromote, "deployment-promote", applyDeploymentPromote),
 		newCommand(KindDeploymentHealth, "deployment-health", applyDeploymentHealth),
 		newCommand(KindNodeMaintenance, "node-maintenance", applyNodeMaintenance),
+		newCommand(KindPeriodicLaunch, "periodic-launch", applyPeriodicLaunch),
+		newCommand(KindJobDispatch, "job-dispatch", applyJobDispatch),
 	}
 }
 

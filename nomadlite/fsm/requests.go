@@ -43,6 +43,8 @@ const (
 	KindDeploymentPromote  Kind = 30
 	KindDeploymentHealth   Kind = 31
 	KindNodeMaintenance    Kind = 32
+	KindPeriodicLaunch     Kind = 33
+	KindJobDispatch        Kind = 34
 )
 
 // JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.

@@ -41,6 +41,16 @@ func samples() []sample {
 		return &structs.Node{ID: id, Name: id, SecretID: "s-" + id, Datacenter: "dc1", NodePool: "default", Status: "ready",
 			Attributes: map[string]string{"kernel.name": "linux"}, NodeResources: &structs.NodeResources{}}
 	}
+	template := func(id string) *structs.Job {
+		j := job("1")
+		j.ID, j.Name, j.Type = &id, &id, structs.Ptr("batch")
+		if id == "cron" {
+			j.Periodic = &structs.PeriodicConfig{Enabled: structs.Ptr(true), Spec: structs.Ptr("@hourly"), SpecType: structs.Ptr("cron")}
+		} else {
+			j.ParameterizedJob = &structs.ParameterizedJobConfig{Payload: "optional", MetaOptional: []string{"k"}}
+		}
+		return j
+	}
 	return []sample{
 		{KindClusterMeta, ClusterMeta{ClusterID: "c1", Now: at(1)}},
 		{KindKeyringUpsert, KeyringUpsert{Key: &structs.RootKey{RootKeyMeta: structs.RootKeyMeta{KeyID: "k1", Algorithm: "aes256-gcm", State: "active"},
@@ -89,6 +99,11 @@ func samples() []sample {
 		{KindJobStability, JobStability{Namespace: "default", JobID: "web", Version: 1, Stable: true}},
 		{KindJobDeregister, JobDeregister{Namespace: "default", JobID: "web", NoShutdownDelay: true, KillTimeout: structs.Ptr(time.Second),
 			Eval: eval("e4", "pending"), Now: at(14)}},
+		{KindJobRegister, JobRegister{Job: template("cron"), Now: at(14)}},
+		{KindPeriodicLaunch, PeriodicLaunch{Namespace: "default", JobID: "cron", Time: at(20), EvalID: "e8", Now: at(21)}},
+		{KindJobRegister, JobRegister{Job: template("form"), Now: at(14)}},
+		{KindJobDispatch, JobDispatch{Namespace: "default", JobID: "form", ChildID: "form/dispatch-1-ab", EvalID: "e9", Now: at(14),
+			Payload: []byte{1, 2}, Meta: map[string]string{"k": "v"}, Priority: 60, IdempotencyToken: "once"}},
 		{KindReconcileSummaries, ReconcileSummaries{}},
 		{KindEvalDelete, EvalDelete{IDs: []string{"e2"}}},
 		{KindNodeDeregister, NodeDeregister{NodeIDs: []string{"n2"}, Reason: "left", Now: at(15)}},

@@ -14,7 +14,7 @@ import (
 func jobKey(j *structs.Job) string { return joinKey(structs.Val(j.Namespace), structs.Val(j.ID)) }
 
 func jobsTable() *table {
-	t := plainTable(TableJobs, jobKey)
+	t := plainTable(TableJobs, jobKey, manyIndex(indexToken, dispatchTokenKey))
 	t.save = func(v *view, put func(any) error) error { return saveJobs(v, TableJobs, put) }
 	t.restore = func(tx *Txn, decode func(any) error) error { return restoreJob(tx, TableJobs, decode) }
 	return t
@@ -122,6 +122,7 @@ func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 	if err := tx.checkRegistration(r, old); err != nil {
 		return nil, err
 	}
+	tx.noteSchedule(r, old)
 	job := r.preserve(old)
 	job.CreateIndex, job.ModifyIndex, job.JobModifyIndex = tx.index, tx.index, tx.index
 	job.Version, job.Stable, job.VersionTag = 0, false, nil
@@ -182,6 +183,9 @@ func (tx *Txn) checkRegistration(r JobRegistration, old *structs.Job) error {
 	}
 	if pool := structs.Val(r.Job.NodePool); pool != "" && lookup[*structs.NodePool](tx, TableNodePools, pool) == nil {
 		return structs.Errorf(structs.CodeValidation, "job %q is in nonexistent node pool %q", id, pool)
+	}
+	if err := checkLaunchKind(r.Job, old); err != nil {
+		return err
 	}
 	if !r.EnforceIndex {
 		return nil
@@ -267,6 +271,7 @@ func (tx *Txn) StopJob(s JobStop) *structs.Job {
 		tx.storeJob(old, &job)
 		result = &job
 	}
+	tx.remove(TableLaunches, joinKey(s.Namespace, s.JobID))
 	if s.NoShutdownDelay || s.KillTimeout != nil {
 		want := &structs.DesiredTransition{KillTimeout: s.KillTimeout}
 		if s.NoShutdownDelay {

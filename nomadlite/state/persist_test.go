@@ -43,6 +43,11 @@ func fill(w *world) {
 		return nil
 	})
 	w.offer(testService("a1", "web", "blue"))
+	w.register(cronJob("cron", false), nil)
+	w.must(func(tx *Txn) error {
+		_, err := tx.LaunchPeriodic(PeriodicLaunch{Namespace: "default", JobID: "cron", Time: w.now() + 1e9, EvalID: "e9", Now: w.now()})
+		return err
+	})
 	changed := testJob("web", "service", "g")
 	changed.Meta = map[string]string{"rev": "2"}
 	w.register(changed, testEval("e2", "web"))

@@ -47,7 +47,7 @@ func (tx *Txn) ensureSummary(job *structs.Job) {
 	s := tx.summary(namespace, id)
 	if s == nil {
 		s = &structs.JobSummary{JobID: id, Namespace: namespace, Summary: make(map[string]structs.TaskGroupSummary),
-			Children: &structs.JobChildrenSummary{}, CreateIndex: job.CreateIndex}
+			Children: tx.countChildren(job), CreateIndex: job.CreateIndex}
 		tx.summaries[joinKey(namespace, id)] = s
 	}
 	for _, group := range job.TaskGroups {
@@ -199,7 +199,7 @@ func (tx *Txn) ReconcileSummaries() {
 func (tx *Txn) recomputeSummary(job *structs.Job) *structs.JobSummary {
 	namespace, id := structs.Val(job.Namespace), structs.Val(job.ID)
 	s := &structs.JobSummary{JobID: id, Namespace: namespace, Summary: make(map[string]structs.TaskGroupSummary),
-		Children: &structs.JobChildrenSummary{}, CreateIndex: job.CreateIndex}
+		Children: tx.countChildren(job), CreateIndex: job.CreateIndex}
 	for _, group := range job.TaskGroups {
 		s.Summary[structs.Val(group.Name)] = structs.TaskGroupSummary{}
 	}
@@ -230,12 +230,20 @@ func (tx *Txn) recomputeSummary(job *structs.Job) *structs.JobSummary {
 			}
 		}
 	}
-	if job.IsPeriodic() || job.IsParameterized() {
-		for child := range scan[*structs.Job](tx.base, nil, TableJobs, indexID, joinKey(namespace, id+"/")) {
-			if child.ParentID == id {
-				addChild(s.Children, child.Status, 1)
-			}
+	return s
+}
+
+// countChildren counts the children that a job has, also those which an earlier job of the same name left behind.
+func (tx *Txn) countChildren(job *structs.Job) *structs.JobChildrenSummary {
+	out := &structs.JobChildrenSummary{}
+	if job.HasOwnAllocations() {
+		return out
+	}
+	namespace, id := structs.Val(job.Namespace), structs.Val(job.ID)
+	for child := range scan[*structs.Job](tx.base, nil, TableJobs, indexID, joinKey(namespace, id+"/")) {
+		if child.ParentID == id {
+			addChild(out, child.Status, 1)
 		}
 	}
-	return s
+	return out
 }

@@ -25,6 +25,7 @@ const (
 	TableKeys           = "keys"
 	TableServices       = "services"
 	TableScalingEvents  = "scaling_events"
+	TableLaunches       = "periodic_launches"
 
 	// Tables that no one outside needs to know of: the index of each table's last change, and what is made of
 	// other tables.
@@ -74,6 +75,7 @@ func tables() []*table {
 		allocsTable(),
 		servicesTable(),
 		scalingTable(),
+		launchesTable(),
 		allocRowsTable(),
 		usageTable(),
 	}
