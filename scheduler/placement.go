@@ -206,6 +206,9 @@ func (s *generic) newAlloc(p *reconcile.Place, placement *rank.Placement) *struc
 	if p.Previous != nil {
 		a.PreviousAllocation = p.Previous.ID
 	}
+	for _, id := range p.Awaits {
+		a.Awaits = append(a.Awaits, structs.AwaitedAlloc{ID: id})
+	}
 	if p.History != nil {
 		a.RescheduleTracker = s.tracker(p)
 	}

@@ -116,6 +116,7 @@ func (r *run) group(name string, allocs []*structs.Allocation) {
 	g.updates(missing)
 	g.replace()
 	g.fill(missing)
+	g.setAwaits()
 	r.completeDeployment(g)
 }
 
@@ -123,6 +124,7 @@ func (r *run) newGroup(name string) *group {
 	g := &group{
 		run: r, name: name, tg: wantedGroup(r.in.Job, name), desired: &structs.DesiredUpdates{},
 		stopping: map[string]*structs.Allocation{}, ending: map[string]bool{},
+		holders: holders{stops: len(r.out.Stops), places: len(r.out.Places)},
 	}
 	r.out.Desired[name] = g.desired
 	return g
@@ -150,6 +152,7 @@ type group struct {
 	shadows  []*slot                        // unknown ones whose replacement has the place
 	stopping map[string]*structs.Allocation // by name: told to stop, not ended, nothing follows it yet
 	ending   map[string]bool                // ids that this reconciliation stops
+	holders  holders
 	deploy   *groupDeployment
 }
 
@@ -161,6 +164,7 @@ func (g *group) sort(a *structs.Allocation) {
 	switch hit.bucket {
 	case Ignore:
 	case Stopping:
+		g.holders.stopping = append(g.holders.stopping, a)
 		if g.follower(a) == nil {
 			g.stopping[a.Name] = a
 		}

@@ -62,6 +62,8 @@ type Place struct {
 	Name     string
 	Previous *structs.Allocation // which it follows, nil for none
 	History  *structs.Allocation // whose reschedules it carries on, nil for none
+	// Awaits are ids of other allocations that have to end before the new one begins.
+	Awaits []string
 	// StopPrevious ends Previous once the new one has found a node; nil when that is not for this placement to do.
 	StopPrevious *Stop
 	Reschedule   bool     // counts as an attempt of the reschedule policy

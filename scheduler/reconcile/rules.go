@@ -33,6 +33,7 @@ const (
 	reasonMigrating   = "alloc is being migrated"
 	reasonRescheduled = "alloc was rescheduled because it failed"
 	reasonEnded       = "alloc was rescheduled because it ended"
+	reasonFenced      = "alloc was ended by its node, which could not reach the servers"
 	reasonReconnected = "alloc not needed due to disconnected client reconnect"
 )
 
@@ -82,6 +83,9 @@ var rules = []rule{
 		Exhausted, "is lost, its group does not want a replacement"},
 	{"given up", func(s *subject) bool { return s.conditionLost() },
 		Lost, reasonLost},
+	// The cluster would have given it up and replaced it, had its node not come back first.
+	{"ended by its fence", func(s *subject) bool { return s.endedByFence() },
+		Again, reasonFenced},
 	{"ended, asked to move", func(s *subject) bool { return s.ended() && s.askedToMove() },
 		Again, reasonRescheduled},
 	// A rollout that failed is not to be tried again and again by the policy: the next version, or an operator who asks for

@@ -267,6 +267,8 @@ func (st *stage) editAlloc(a *structs.Allocation, opts options) {
 			}
 			a.TaskStates = map[string]*structs.TaskState{"main": ts}
 		case "by_itself":
+		case "fenced":
+			a.Fenced = v == "true"
 		case "condition":
 			a.Condition = structs.Condition{Status: v, Since: st.c.Now}
 			if d := opts.duration(st.t, "for"); d != nil {
@@ -448,6 +450,9 @@ func (st *stage) plan(plan *structs.Plan) {
 			line := fmt.Sprintf("place %s %s v%d", a.ID, a.Name, a.JobVersion)
 			if a.PreviousAllocation != "" {
 				line += " after " + a.PreviousAllocation
+			}
+			for _, w := range a.Awaits {
+				line += " awaits " + w.ID
 			}
 			if a.DeploymentID != "" {
 				line += " in " + a.DeploymentID

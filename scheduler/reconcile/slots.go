@@ -282,13 +282,13 @@ func (g *group) replace() {
 func (g *group) place(s *slot, stop *Stop) {
 	p := Place{
 		Group: g.tg, Name: s.alloc.Name, Previous: g.predecessor(s), History: s.alloc, StopPrevious: stop,
-		Reschedule: s.bucket == Again, Deploys: g.deploy.active(),
+		Reschedule: s.bucket == Again && !s.endedByFence(), Deploys: g.deploy.active(),
 		Canary: s.isCanary() && slices.Contains(g.canaries, s),
 	}
 	if old := g.deploy.proven(s); old != nil && !p.Canary {
 		p.Job, p.Group, p.Deploys = old, old.LookupTaskGroup(g.name), false
 	}
-	if s.bucket == Again {
+	if p.Reschedule {
 		p.Penalty = append(p.Penalty, s.alloc.NodeID)
 		if t := s.alloc.RescheduleTracker; t != nil {
 			for _, e := range t.Events {

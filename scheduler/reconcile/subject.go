@@ -84,6 +84,10 @@ func (s *subject) conditionUnknown() bool {
 }
 func (s *subject) failed() bool { return s.alloc.ClientStatus == structs.AllocClientStatusFailed }
 
+// endedByFence says that the node ended the allocation because its lease had run out, and that its group wants a
+// replacement of what is lost like that. It did not fail: no policy of reschedules counts or delays that.
+func (s *subject) endedByFence() bool { return s.failed() && s.alloc.Fenced && s.terms.replace }
+
 func (s *subject) askedToMove() bool {
 	t := &s.alloc.DesiredTransition
 	return t.ShouldMigrate() || t.ShouldReschedule() || t.ShouldForceReschedule()

@@ -49,6 +49,8 @@ var systemRules = []rule{
 		Ignore, "ended by itself"},
 	{"failed, asked to move", func(s *subject) bool { return s.failed() && s.askedToMove() },
 		Again, reasonRescheduled},
+	{"ended by its fence", func(s *subject) bool { return s.failed() && s.alloc.Fenced },
+		Again, reasonFenced},
 	{"failed at its work", func(s *subject) bool { return s.failed() && s.in.Batch },
 		Exhausted, "failed, it runs once"},
 	// A failure alone is for the restart policy on the node; the next evaluation for another reason tries again.
@@ -128,6 +130,7 @@ func (r *run) systemGroup(in *SystemInput, name string, allocs []*structs.Alloca
 			g.placeOn(node.ID, onNode[node.ID])
 		}
 	}
+	g.setAwaits()
 }
 
 // settle does what the bucket says, or gives the allocation its node's place.
@@ -135,6 +138,7 @@ func (g *systemGroup) settle(s *subject, hit *rule, onNode map[string]*structs.A
 	switch hit.bucket {
 	case Ignore:
 	case Stopping:
+		g.holders.stopping = append(g.holders.stopping, s.alloc)
 		if g.follower(s.alloc) == nil {
 			onNode[s.alloc.NodeID] = s.alloc
 		}
