@@ -31,12 +31,14 @@ type Broker struct {
 	followUpWait time.Duration
 	// retryWait is how long an evaluation waits whose plans kept meeting others; up to twice as long by chance.
 	retryWait time.Duration
+	random    func(n int64) int64 // in [0,n)
 
 	mu         sync.Mutex
 	queue      *Queue
 	blocked    *Blocked
 	leading    bool
 	paused     bool
+	delivered  uint64                // evaluations handed out since the process started, each time
 	changed    chan struct{}         // closed when something may have become ready
 	superseded []*structs.Evaluation // to be cancelled
 	timer      chan struct{}         // a token when the next due time may have changed
@@ -45,7 +47,12 @@ type Broker struct {
 
 // New makes a broker that hands out nothing until Run.
 func New(cfg Config, log hclog.Logger, newID func() string) *Broker {
-	return &Broker{log: log, newID: newID, followUpWait: time.Minute, retryWait: 5 * time.Second, queue: NewQueue(cfg), blocked: NewBlocked(0),
+	random := cfg.Random
+	if random == nil {
+		random = rand.Int64N
+	}
+	return &Broker{log: log, newID: newID, followUpWait: time.Minute, retryWait: 5 * time.Second, random: random,
+		queue: NewQueue(cfg), blocked: NewBlocked(0),
 		changed: make(chan struct{}), timer: make(chan struct{}, 1), chores: make(chan struct{}, 1)}
 }
 
@@ -53,22 +60,30 @@ func New(cfg Config, log hclog.Logger, newID func() string) *Broker {
 func (b *Broker) Dequeue(ctx context.Context, types []string) (eval *structs.Evaluation, token string, err error) {
 	token = b.newID()
 	for {
-		b.mu.Lock()
-		if b.leading && !b.paused {
-			if eval = b.queue.Dequeue(time.Now(), types, token); eval != nil {
-				b.mu.Unlock()
-				notify(b.timer)
-				return eval, token, nil
-			}
+		eval, changed := b.take(types, token)
+		if eval != nil {
+			return eval, token, nil
 		}
-		changed := b.changed
-		b.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, "", ctx.Err()
 		}
 	}
+}
+
+// take dequeues without waiting; changed is closed when there may be more.
+func (b *Broker) take(types []string, token string) (eval *structs.Evaluation, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.leading || b.paused {
+		return nil, b.changed
+	}
+	if eval = b.queue.Dequeue(time.Now(), types, token); eval != nil {
+		b.delivered++
+		notify(b.timer)
+	}
+	return eval, b.changed
 }
 
 // Ack ends a delivery: the evaluation's outcome is stored.
@@ -116,7 +131,7 @@ func (b *Broker) Stats() map[string]any {
 	return map[string]any{
 		"total_ready": s.Ready, "total_pending": s.Behind, "total_waiting": s.Delayed, "total_unacked": s.InFlight,
 		"failed": s.Failed, "by_scheduler": s.ByType, "total_blocked": total, "total_escaped": escaped,
-		"enabled": b.leading, "paused": b.paused,
+		"enabled": b.leading, "paused": b.paused, "total_delivered": b.delivered,
 	}
 }
 
@@ -215,7 +230,7 @@ func (b *Broker) blockLocked(now time.Time, eval *structs.Evaluation, background
 		b.superseded = append(b.superseded, superseded)
 	}
 	if !wake && Contended(eval) {
-		b.blocked.RetryAt(eval.ID, now.Add(b.retryWait+time.Duration(rand.Int64N(int64(b.retryWait)))))
+		b.blocked.RetryAt(eval.ID, now.Add(b.retryWait+time.Duration(b.random(int64(b.retryWait)))))
 	}
 	if wake && background {
 		b.queue.Enqueue(now, eval, true)
@@ -238,16 +253,7 @@ func (b *Broker) runTimers(ctx context.Context) {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		b.mu.Lock()
-		now := time.Now()
-		next, ok := b.nextLocked()
-		if ok && !next.After(now) {
-			b.queue.Tick(now)
-			b.requeueLocked(now, b.blocked.Due(now))
-			b.wakeLocked()
-			next, ok = b.nextLocked()
-		}
-		b.mu.Unlock()
+		next, ok := b.tick()
 		wait := time.Hour
 		if ok {
 			wait = time.Until(next)
@@ -262,24 +268,30 @@ func (b *Broker) runTimers(ctx context.Context) {
 	}
 }
 
+// tick lets the queue do what is due and says when it has something to do next.
+func (b *Broker) tick() (next time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	next, ok = b.nextLocked()
+	if ok && !next.After(now) {
+		b.queue.Tick(now)
+		b.requeueLocked(now, b.blocked.Due(now))
+		b.wakeLocked()
+		next, ok = b.nextLocked()
+	}
+	return next, ok
+}
+
 // runChores records in the state what only the broker knows: superseded evaluations are cancelled, those which no
 // worker could process are failed and followed up.
 func (b *Broker) runChores(ctx context.Context, raft Raft) {
 	for {
-		req, failed := b.chore()
-		if len(req.Evals) > 0 {
-			if _, _, err := raft.Apply(ctx, fsm.KindEvalUpdate, req); err != nil {
-				if ctx.Err() != nil {
-					return
-				}
-				b.log.Error("evaluations could not be cancelled or failed", "error", err)
-			}
-			for id, token := range failed {
-				if err := b.Ack(id, token); err != nil {
-					b.log.Debug("failed evaluation was taken away", "eval_id", id, "error", err)
-				}
-			}
+		if b.record(ctx, raft) {
 			continue
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		select {
 		case <-b.chores:
@@ -287,6 +299,26 @@ func (b *Broker) runChores(ctx context.Context, raft Raft) {
 			return
 		}
 	}
+}
+
+// record writes what chore gives; false when there was nothing, or when ctx ended.
+func (b *Broker) record(ctx context.Context, raft Raft) bool {
+	req, failed := b.chore()
+	if len(req.Evals) == 0 {
+		return false
+	}
+	if _, _, err := raft.Apply(ctx, fsm.KindEvalUpdate, req); err != nil {
+		if ctx.Err() != nil {
+			return false
+		}
+		b.log.Error("evaluations could not be cancelled or failed", "error", err)
+	}
+	for id, token := range failed {
+		if err := b.Ack(id, token); err != nil {
+			b.log.Debug("failed evaluation was taken away", "eval_id", id, "error", err)
+		}
+	}
+	return true
 }
 
 func (b *Broker) chore() (*fsm.EvalUpdate, map[string]string) {
@@ -320,7 +352,7 @@ func (b *Broker) chore() (*fsm.EvalUpdate, map[string]string) {
 }
 
 func (b *Broker) followUp(eval *structs.Evaluation, now time.Time) *structs.Evaluation {
-	wait := b.followUpWait + time.Duration(rand.Int64N(int64(b.followUpWait)))
+	wait := b.followUpWait + time.Duration(b.random(int64(b.followUpWait)))
 	return &structs.Evaluation{
 		ID: b.newID(), Namespace: eval.Namespace, JobID: eval.JobID, JobModifyIndex: eval.JobModifyIndex,
 		Type: eval.Type, Priority: eval.Priority, TriggeredBy: structs.EvalTriggerFailedFollowUp,

@@ -17,6 +17,8 @@ type Config struct {
 	NackDelay     time.Duration // wait after the first failed delivery, 4 times as long after each further; default 1 s
 	NackDelayMax  time.Duration // default 1 min
 	DeliveryLimit int           // deliveries before an evaluation goes to QueueFailed; default 3
+	// Random gives a number in [0,n), by which waits of the broker part; default: by chance.
+	Random func(n int64) int64
 }
 
 func (c Config) withDefaults() Config {

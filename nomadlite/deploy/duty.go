@@ -187,11 +187,11 @@ func (d *Duty) write(ctx context.Context) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		due, next := d.due(time.Now())
-		if len(due) > 0 {
-			if err := d.carryOut(ctx, due); err != nil {
-				return err
-			}
+		more, next, err := d.turn(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
 			continue
 		}
 		alarm.Reset(time.Until(next))
@@ -202,6 +202,15 @@ func (d *Duty) write(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// turn carries out what is due; more says that there was something.
+func (d *Duty) turn(ctx context.Context) (more bool, next time.Time, err error) {
+	due, next := d.due(time.Now())
+	if len(due) == 0 {
+		return false, next, nil
+	}
+	return true, next, d.carryOut(ctx, due)
 }
 
 func (d *Duty) due(now time.Time) ([]Action, time.Time) {

@@ -126,11 +126,11 @@ func (d *Duty) write(ctx context.Context) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		round, next := d.due(time.Now())
-		if !round.Empty() {
-			if err := d.carryOut(ctx, round); err != nil {
-				return err
-			}
+		more, next, err := d.turn(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
 			continue
 		}
 		alarm.Reset(time.Until(next))
@@ -141,6 +141,15 @@ func (d *Duty) write(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// turn carries out one round of what is due; more says that there was something.
+func (d *Duty) turn(ctx context.Context) (more bool, next time.Time, err error) {
+	round, next := d.due(time.Now())
+	if round.Empty() {
+		return false, next, nil
+	}
+	return true, next, d.carryOut(ctx, round)
 }
 
 func (d *Duty) due(now time.Time) (*Round, time.Time) {

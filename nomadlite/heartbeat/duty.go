@@ -3,7 +3,9 @@ package heartbeat
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +35,8 @@ type Config struct {
 	Grace        time.Duration // allowed lateness; default 10 s
 	FailoverTTL  time.Duration // what every node gets when a new leader begins; default 5 min
 	NewID        func() string
+	// Random gives a number in [0,n), by which nodes drift apart; default: by chance.
+	Random func(n int64) int64
 }
 
 // Duty drives the timers on the leader.
@@ -60,6 +64,9 @@ func New(cfg Config) *Duty {
 	orDefault(&cfg.MinTTL, 10*time.Second)
 	orDefault(&cfg.Grace, 10*time.Second)
 	orDefault(&cfg.FailoverTTL, 5*time.Minute)
+	if cfg.Random == nil {
+		cfg.Random = rand.Int64N
+	}
 	if cfg.MaxPerSecond <= 0 {
 		cfg.MaxPerSecond = 50
 	}
@@ -102,7 +109,7 @@ func (d *Duty) beat(ctx context.Context, nodeID string, fresh bool) (time.Durati
 	}
 	now := time.Now()
 	ttl := max(d.cfg.MinTTL, time.Duration(float64(d.timers.Len())/d.cfg.MaxPerSecond*float64(time.Second)))
-	ttl += time.Duration(rand.Int64N(int64(ttl)/5 + 1)) // nodes that came together drift apart
+	ttl += time.Duration(d.cfg.Random(int64(ttl)/5 + 1)) // nodes that came together drift apart
 	d.lastBeat[nodeID] = now
 	d.timers.Set(Key{NodeID: nodeID, Kind: Missed}, now.Add(ttl+d.cfg.Grace))
 	switch {
@@ -213,14 +220,12 @@ func (d *Duty) Run(ctx context.Context, ready func()) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		due, next := d.work(time.Now())
-		err := d.write(ctx, due)
-		d.endRound()
+		more, next, err := d.turn(ctx)
 		if err != nil {
 			return err
 		}
-		if due.size() > 0 {
-			continue // there may be more than one batch
+		if more {
+			continue
 		}
 		alarm.Reset(time.Until(next))
 		select {
@@ -230,6 +235,14 @@ func (d *Duty) Run(ctx context.Context, ready func()) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// turn writes one batch of what is due; more says that there may be another.
+func (d *Duty) turn(ctx context.Context) (more bool, next time.Time, err error) {
+	due, next := d.work(time.Now())
+	err = d.write(ctx, due)
+	d.endRound()
+	return due.size() > 0, next, err
 }
 
 // begin gives every node that is not down the failover TTL, or the time after which the first of its leased allocations
@@ -374,7 +387,8 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 			ready = append(ready, node)
 		}
 	}
-	for id, status := range due.returned {
+	for _, id := range slices.Sorted(maps.Keys(due.returned)) {
+		status := due.returned[id]
 		if node := snap.Node(nil, id); node != nil && node.Status != status {
 			take(judge.Returned(node, snap.AllocsByNode(nil, id), status))
 			if status == structs.NodeStatusReady {

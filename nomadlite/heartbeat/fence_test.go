@@ -155,7 +155,7 @@ func TestLeadershipIsVerifiedForLeasesOnly(t *testing.T) {
 			t.Errorf("%d questions for a node without leases", raft.n)
 		}
 		received := time.Now()
-		raft.during = func() { time.Sleep(3 * time.Second) } // virtual
+		raft.during = func() { r.pass(3 * time.Second) }
 		r.beat("n1", true)
 		if raft.n != 1 || time.Since(received) != 3*time.Second {
 			t.Errorf("%d questions, answered after %s", raft.n, time.Since(received))

@@ -317,24 +317,34 @@ func (p *NodeProtocol) allocs(w http.ResponseWriter, r *route.Request) error {
 	if node == nil {
 		return structs.ErrNodeNotFound
 	}
-	kept := req.Observations[:0]
-	for _, o := range req.Observations {
-		if o == nil {
-			continue
-		}
-		// Of allocations that are gone the store takes no note; those of other nodes are none of this node's business.
-		if alloc := p.cfg.Store.Alloc(nil, o.AllocID); alloc == nil || alloc.NodeID != req.NodeID {
-			p.log.Debug("dropped a report of an allocation that is not the node's", "node_id", req.NodeID,
-				"alloc_id", o.AllocID)
-			continue
-		}
-		kept = append(kept, o)
-	}
+	kept := ownObservations(p.cfg.Store, req.NodeID, req.Observations, func(id string) {
+		p.log.Debug("dropped a report of an allocation that is not the node's", "node_id", req.NodeID, "alloc_id", id)
+	})
 	if err := p.observer.report(r.Context(), kept); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// ownObservations keeps those of a node's own allocations. Of allocations that are gone the store takes no note; those
+// of other nodes are none of this node's business.
+func ownObservations(store *state.Store, nodeID string, observations []*structs.AllocObservation, dropped func(allocID string),
+) []*structs.AllocObservation {
+	kept := make([]*structs.AllocObservation, 0, len(observations))
+	for _, o := range observations {
+		if o == nil {
+			continue
+		}
+		if alloc := store.Alloc(nil, o.AllocID); alloc == nil || alloc.NodeID != nodeID {
+			if dropped != nil {
+				dropped(o.AllocID)
+			}
+			continue
+		}
+		kept = append(kept, o)
+	}
+	return kept
 }
 
 func readCBOR(r *route.Request, v any) error {

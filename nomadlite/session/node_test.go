@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/uuid"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -529,7 +530,7 @@ func TestEvaluationsFromReports(t *testing.T) {
 				JobModifyIndex: 7}
 		}
 		o := &structs.AllocObservation{AllocID: "a", ObservedStatus: c.is}
-		evals := evalsFor(f, []*structs.AllocObservation{o, o}, 5)
+		evals := evalsFor(f, []*structs.AllocObservation{o, o}, 5, uuid.New)
 		got := ""
 		if len(evals) == 1 {
 			got = evals[0].TriggeredBy

@@ -51,7 +51,7 @@ func (o *observer) commit(ctx context.Context, batch [][]*structs.AllocObservati
 	all := slices.Concat(batch...)
 	now := o.now().UnixNano()
 	_, index, err := o.raft.Apply(ctx, fsm.KindAllocObserve, &fsm.AllocObserve{
-		Observations: all, Evals: evalsFor(o.state, all, now), Now: now,
+		Observations: all, Evals: evalsFor(o.state, all, now, uuid.New), Now: now,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("store observations: %w", err)
@@ -62,7 +62,8 @@ func (o *observer) commit(ctx context.Context, batch [][]*structs.AllocObservati
 // evalsFor are the evaluations which observations give cause for, one a job at most: of a failed allocation that
 // should run, of one that ended although its job wants it to run for ever, and of one that is heard again after its
 // node had been lost from sight.
-func evalsFor(state allocReader, observations []*structs.AllocObservation, now int64) []*structs.Evaluation {
+func evalsFor(state allocReader, observations []*structs.AllocObservation, now int64, newID func() string,
+) []*structs.Evaluation {
 	type key struct{ namespace, id string }
 	seen := map[key]bool{}
 	var evals []*structs.Evaluation
@@ -81,7 +82,7 @@ func evalsFor(state allocReader, observations []*structs.AllocObservation, now i
 		}
 		seen[key{alloc.Namespace, alloc.JobID}] = true
 		evals = append(evals, &structs.Evaluation{
-			ID: uuid.New(), Namespace: alloc.Namespace, JobID: alloc.JobID, JobModifyIndex: job.JobModifyIndex,
+			ID: newID(), Namespace: alloc.Namespace, JobID: alloc.JobID, JobModifyIndex: job.JobModifyIndex,
 			Priority: structs.Val(job.Priority), Type: structs.Val(job.Type), TriggeredBy: trigger,
 			DeploymentID: alloc.DeploymentID, Status: structs.EvalStatusPending, CreateTime: now, ModifyTime: now,
 		})

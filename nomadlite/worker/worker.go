@@ -71,6 +71,9 @@ func New(cfg Config) *Pool {
 	return p
 }
 
+// Deliver works on one delivery and ends it, as each worker does: for those who take deliveries by themselves.
+func (p *Pool) Deliver(ctx context.Context, d Delivery) { p.deliver(ctx, d) }
+
 // deliver works on one delivery and ends it.
 func (p *Pool) deliver(ctx context.Context, d Delivery) {
 	log := p.cfg.Logger.With("eval_id", d.Eval.ID, "job_id", d.Eval.JobID, "namespace", d.Eval.Namespace)
