@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -99,4 +100,124 @@ func TestLeavingByADrain(t *testing.T) {
 	p.replaced(old)
 	node.Start()
 	awaitNode(t, p.server.Client, old.NodeID, "the return of a fresh node", func(n *structs.Node) bool { return n.Ready() })
+}
+
+// TestLeavingServerAndClient: an agent that is its cluster's only server lets its node leave, through itself, and then
+// stops. What it was told is kept; its node comes back as a fresh one.
+func TestLeavingServerAndClient(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, func(c map[string]any) { c["leave_on_terminate"], c["leave_deadline"] = true, "20s" })
+	a.Start()
+	p := &pair{t: t, server: a, dir: t.TempDir()}
+	p.run(func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+		g.ShutdownDelay = structs.Ptr(time.Second)
+		task.KillTimeout = structs.Ptr(500 * time.Millisecond) // it ignores its kill signal
+	})
+	old := awaitRunning(t, a.Client, "one", 1)[0]
+	a.followLog(old.ID, "up")
+	told := time.Now()
+	if err := a.Stop(); err != nil {
+		t.Errorf("the agent ended with %v", err)
+	}
+	if _, last := p.written(p.lives(old.ID)[0]); last.Sub(told) < 1400*time.Millisecond {
+		t.Errorf("the task ended %s after its agent was told to leave: where are its delay and its kill_timeout?", last.Sub(told))
+	}
+	inOrder(t, a.Log(), "node is leaving", "node has left", "this server is the only one of its cluster")
+	a.Start()
+	back := awaitNode(t, a.Client, old.NodeID, "the return of a fresh node", func(n *structs.Node) bool { return n.Ready() })
+	left := false
+	for _, e := range back.Events {
+		left = left || e.Message == "Node left"
+	}
+	if !left || back.SchedulingEligibility != structs.NodeEligible {
+		t.Errorf("node that left is %s, events %+v", back.SchedulingEligibility, back.Events)
+	}
+	replacement := p.replaced(old)
+	ended, _, err := a.Client.Allocations().Info(limited(t), old.ID, nil)
+	if err != nil || !ended.ObservedTerminal() || ended.Condition.Status == structs.ConditionLost {
+		t.Errorf("the old allocation was observed %s, condition %+v: %v", ended.ObservedStatus, ended.Condition, err)
+	}
+	a.followLog(replacement.ID, "up")
+	if len(p.lives(old.ID)) != 1 {
+		t.Errorf("lives %v", p.lives(old.ID))
+	}
+}
+
+// TestLeavingOneOfThree: of three agents that are servers and clients one leaves, the leader: what ran on it runs
+// elsewhere once it has ended, the servers are two, which go on; and it is taken in again.
+func TestLeavingOneOfThree(t *testing.T) {
+	t.Parallel()
+	all := severalServers(t, 3, func(c map[string]any) {
+		c["client"], c["leave_on_terminate"] = map[string]any{"enabled": true}, true
+	})
+	// Where its allocation runs must not follow from who leads: one everywhere.
+	p := &pair{t: t, dir: t.TempDir(), server: all[0]}
+	p.run(func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+		g.Count, task.KillTimeout = structs.Ptr(6), structs.Ptr(200*time.Millisecond)
+		g.Spreads = []*structs.Spread{{Attribute: "${node.unique.name}", Weight: structs.Ptr(int8(100))}}
+	})
+	awaitRunning(t, all[0].Client, "one", 6)
+	leaver := all[leader(t, all)]
+	var rest []*agent
+	for _, a := range all {
+		if a != leaver {
+			rest = append(rest, a)
+		}
+	}
+	if err := leaver.Stop(); err != nil {
+		t.Errorf("the agent ended with %v", err)
+	}
+	inOrder(t, leaver.Log(), "node is leaving", "node has left", "this server has left its cluster")
+	for _, a := range rest {
+		peers, err := a.Client.Status().Peers(limited(t))
+		if err != nil || len(peers) != 2 {
+			t.Errorf("peers %v: %v", peers, err)
+		}
+		if out, _, code := a.cli("", "server", "members"); code != 0 || !strings.Contains(out, "left") {
+			t.Errorf("members do not show that one left: exit %d\n%s", code, out)
+		}
+	}
+	running := awaitAllocs(t, rest[0].Client, "one", "six on two nodes", func(l []*structs.AllocationListStub) bool {
+		n := 0
+		for _, a := range withStatus(l, structs.AllocClientStatusRunning) {
+			if a.NodeName == leaver.Config["name"] {
+				return false
+			}
+			n++
+		}
+		return n == 6
+	})
+	for _, a := range running {
+		if a.NodeName != leaver.Config["name"] {
+			continue
+		}
+		info, _, err := rest[0].Client.Allocations().Info(limited(t), a.ID, nil)
+		if err != nil || !info.ObservedTerminal() {
+			t.Errorf("%s on the node that left was observed %s: %v", a.ID, info.ObservedStatus, err)
+		}
+	}
+	register(t, rest[1].Client, job("after", "exit 0", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) {
+		g.Count = structs.Ptr(0)
+	}))
+	leaver.Start()
+	if _, _, err := leaver.Client.Jobs().Info(limited(t), "after", nil); err != nil {
+		t.Errorf("the one that came back: %v", err)
+	}
+	if peers, err := leaver.Client.Status().Peers(limited(t)); err != nil || len(peers) != 3 {
+		t.Errorf("peers after its return %v: %v", peers, err)
+	}
+}
+
+// inOrder checks that a log has the texts one after the other.
+func inOrder(t *testing.T, log string, texts ...string) {
+	t.Helper()
+	rest := log
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Errorf("the log does not say %q after what came before:\n%s", text, log)
+			return
+		}
+		rest = after
+	}
 }

@@ -177,8 +177,9 @@ func (a *Agent) close() {
 // HTTPAddr is where the public API listens.
 func (a *Agent) HTTPAddr() string { return a.http.Addr().String() }
 
-// Run serves until ctx ends, then stops in order: the client (in dev mode with its tasks), the HTTP port, the server. It
-// gives the first fault of any part, nil when ctx ended it.
+// Run serves until ctx ends, then stops in order: the client (in dev mode with its tasks), the HTTP port, the server. Each
+// of them leaves the cluster first when the agent is configured to leave on what ended ctx. It gives the first fault of
+// any part, nil when ctx ended it.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.close()
 	a.log.Info("nomadlite agent starts", "version", structs.Version, "interface", structs.CompatVersion, "dev", a.set.Dev,
@@ -233,7 +234,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-work.Done()
 	a.log.Info("agent stops")
 	a.tellManager("STOPPING=1")
-	if a.client != nil && a.set.leavesOn(context.Cause(work)) {
+	leaves := a.set.leavesOn(context.Cause(work))
+	if a.client != nil && leaves {
 		a.client.Depart(background)
 	}
 	stopClient()
@@ -244,6 +246,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	a.shutWeb(background, web)
+	if a.server != nil && leaves {
+		a.server.Leave(background) // after its node, which leaves through it
+	}
 	stopServer()
 	serverDone.Wait()
 	rest.Wait()

@@ -147,7 +147,6 @@ client {
 		"drain_on_shutdown: it needs": client + "drain_on_shutdown {}\n}",
 		"leave_deadline":              "leave_deadline = \"soon\"\n" + client + "}",
 		"client.lease":                strings.Replace(client, "30s", "-1s", 1) + "}",
-		"only an agent without":       "leave_on_interrupt = true\nserver {\n  enabled = true\n}\n" + client + "}",
 	} {
 		if _, err := resolve(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", says, err)

@@ -15,7 +15,7 @@ type Signalled struct{ Signal os.Signal }
 
 func (s *Signalled) Error() string { return fmt.Sprintf("got signal %s", s.Signal) }
 
-// leavesOn says whether the node leaves the cluster for good when the agent ends by cause.
+// leavesOn says whether node and server leave the cluster for good when the agent ends by cause.
 func (s *Settings) leavesOn(cause error) bool {
 	var by *Signalled
 	if !errors.As(cause, &by) || s.Dev {
@@ -37,9 +37,6 @@ const defaultDrain = time.Hour
 func (r *resolver) leaving(s *Settings) {
 	deadline := r.duration("leave_deadline", r.c.LeaveDeadline)
 	wanted := structs.Val(r.c.LeaveOnInterrupt) || structs.Val(r.c.LeaveOnTerminate)
-	if wanted && s.Server != nil && !r.dev {
-		r.faults.Addf("leave_on_interrupt, leave_on_terminate: only an agent without a server leaves in this version of nomadlite")
-	}
 	if s.Client == nil {
 		return
 	}

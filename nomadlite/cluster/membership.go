@@ -48,6 +48,8 @@ type Membership struct {
 	changed chan struct{} // closed when a member is new, has moved, failed or returned
 	failed  map[string]bool
 	poke    chan struct{} // a token: visit everybody now
+
+	changing chan struct{} // has a token while the leader changes who votes
 }
 
 // NewMembership makes the membership of a server that knows nobody yet.
@@ -58,7 +60,8 @@ func NewMembership(cfg MembershipConfig) *Membership {
 	if cfg.Probe == 0 {
 		cfg.Probe = time.Second
 	}
-	return &Membership{cfg: cfg, roster: NewRoster(cfg.Self, 5*cfg.Probe), changed: make(chan struct{}),
+	cfg.Self.Started = time.Now().UnixNano()
+	return &Membership{cfg: cfg, changing: make(chan struct{}, 1), roster: NewRoster(cfg.Self, 5*cfg.Probe), changed: make(chan struct{}),
 		failed: map[string]bool{}, poke: make(chan struct{}, 1)}
 }
 
@@ -70,8 +73,12 @@ type hello struct {
 
 // Routes are what other servers call.
 func (m *Membership) Routes() []route.Route {
-	return []route.Route{{Methods: []string{http.MethodPost}, Path: HelloPath, ServedBy: route.Local,
-		Callers: route.ServerSession, Handle: m.serveHello}}
+	return []route.Route{
+		{Methods: []string{http.MethodPost}, Path: HelloPath, ServedBy: route.Local, Callers: route.ServerSession,
+			Handle: m.serveHello},
+		{Methods: []string{http.MethodPost}, Path: leavePath, ServedBy: route.Leader, Callers: route.ServerSession,
+			Handle: m.serveLeave},
+	}
 }
 
 func (m *Membership) serveHello(w http.ResponseWriter, r *route.Request) error {
@@ -102,7 +109,9 @@ func (m *Membership) take(h hello) {
 		m.announceLocked()
 	}
 	m.mu.Unlock()
-	if fresh {
+	if fresh && h.From.Left {
+		m.cfg.Logger.Info("server left", "name", h.From.Name, "addr", h.From.Addr, "id", h.From.ID)
+	} else if fresh {
 		m.cfg.Logger.Info("server joined", "name", h.From.Name, "addr", h.From.Addr, "id", h.From.ID)
 		select {
 		case m.poke <- struct{}{}:
@@ -128,6 +137,7 @@ func (m *Membership) Changed() <-chan struct{} {
 func (m *Membership) judge(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.roster.Reap(now, leftKept)
 	for _, p := range m.roster.Peers() {
 		failed := m.roster.Status(p.ID, now) == StatusFailed
 		if failed == m.failed[p.ID] {
@@ -237,6 +247,9 @@ func (m *Membership) visitAll(ctx context.Context) {
 	m.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, p := range peers {
+		if _, votes := without(voters, p.ID); p.Left && !votes {
+			continue
+		}
 		wg.Go(func() {
 			if err := m.visit(ctx, p.Addr); err != nil && ctx.Err() == nil {
 				m.cfg.Logger.Debug("member does not answer", "addr", p.Addr, "error", err)
@@ -280,28 +293,12 @@ func (m *Membership) Admit(ctx context.Context) error {
 	retry := time.NewTimer(time.Hour)
 	defer retry.Stop()
 	for {
-		m.mu.Lock()
-		changed := m.changed
-		alive := m.roster.Alive(time.Now())
-		m.mu.Unlock()
+		changed := m.Changed()
 		wait := time.Hour
-		voters := map[string]string{}
-		for _, v := range m.cfg.Raft.Voters() {
-			voters[v.ID] = v.Addr
-		}
-		for _, p := range alive {
-			if voters[p.ID] == p.Addr {
-				continue
-			}
-			if err := m.cfg.Raft.AddVoter(ctx, Peer{ID: p.ID, Addr: p.Addr}); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				m.cfg.Logger.Warn("server could not be made a voter", "id", p.ID, "addr", p.Addr, "error", err)
-				wait = time.Second
-			} else {
-				m.cfg.Logger.Info("server is a voter now", "id", p.ID, "addr", p.Addr)
-			}
+		if err := m.admitAll(ctx); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			wait = time.Second
 		}
 		retry.Reset(wait)
 		select {
@@ -311,6 +308,38 @@ func (m *Membership) Admit(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// admitAll goes once through those that are alive; it gives the last failure.
+func (m *Membership) admitAll(ctx context.Context) (failed error) {
+	select {
+	case m.changing <- struct{}{}:
+		defer func() { <-m.changing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	m.mu.Lock()
+	alive := m.roster.Alive(time.Now())
+	m.mu.Unlock()
+	voters := map[string]string{}
+	for _, v := range m.cfg.Raft.Voters() {
+		voters[v.ID] = v.Addr
+	}
+	for _, p := range alive {
+		if voters[p.ID] == p.Addr {
+			continue
+		}
+		if err := m.cfg.Raft.AddVoter(ctx, Peer{ID: p.ID, Addr: p.Addr}); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			m.cfg.Logger.Warn("server could not be made a voter", "id", p.ID, "addr", p.Addr, "error", err)
+			failed = err
+			continue
+		}
+		m.cfg.Logger.Info("server is a voter now", "id", p.ID, "addr", p.Addr)
+	}
+	return failed
 }
 
 // Addrs are host:port of 4647 of all members that are alive, this server's first.

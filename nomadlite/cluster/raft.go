@@ -281,6 +281,17 @@ func (r *Raft) AddVoter(ctx context.Context, p Peer) error {
 	return leaderError(r.futures.settle(ctx, r.raft.AddVoter(raft.ServerID(p.ID), raft.ServerAddress(p.Addr), 0, 10*time.Second)))
 }
 
+// RemoveServer takes a server out of the configuration.
+func (r *Raft) RemoveServer(ctx context.Context, id string) error {
+	return leaderError(r.futures.settle(ctx, r.raft.RemoveServer(raft.ServerID(id), 0, 10*time.Second)))
+}
+
+// TransferLeadership makes another voter the leader, one whose log is up to date. It returns when this server leads no
+// more.
+func (r *Raft) TransferLeadership(ctx context.Context) error {
+	return leaderError(r.futures.settle(ctx, r.raft.LeadershipTransfer()))
+}
+
 // AppliedIndex is the newest entry which this server's state holds.
 func (r *Raft) AppliedIndex() uint64 { return r.raft.AppliedIndex() }
 

@@ -24,6 +24,8 @@ type Member struct {
 	Datacenter   string
 	Expect       int      // servers to wait for before the first bootstrap; 0 never bootstraps
 	Bootstrapped bool     // it belongs to a cluster
+	Started      int64    // unix ns; tells its lives apart
+	Left         bool     // it went for good in this life
 	Knows        []string // ids of all members it knows, its own included, sorted
 }
 
@@ -59,14 +61,35 @@ func (r *Roster) SetBootstrapped() { r.self.Bootstrapped = true }
 
 func (r *Roster) ids() []string {
 	out := []string{r.self.ID}
-	for id := range r.peers {
-		out = append(out, id)
+	for id, p := range r.peers {
+		if !p.Left {
+			out = append(out, id)
+		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// Heard takes in what a member said of itself. It says whether the member was not known before, or has moved.
+// Leave records that this server goes for good.
+func (r *Roster) Leave() { r.self.Left = true }
+
+// Mark records that a member leaves, or that it could not.
+func (r *Roster) Mark(m Member, left bool, now time.Time) {
+	m.Left = left
+	r.peers[m.ID] = &seen{Member: m, heard: now, direct: true}
+}
+
+// Reap forgets members that have left and were not heard for longer than after.
+func (r *Roster) Reap(now time.Time, after time.Duration) {
+	for id, p := range r.peers {
+		if p.Left && now.Sub(p.heard) > after {
+			delete(r.peers, id)
+		}
+	}
+}
+
+// Heard takes in what a member said of itself. It says whether the member was not known before, or has moved, left or
+// returned. What one that has left said before may arrive later.
 func (r *Roster) Heard(m Member, now time.Time) (changed bool) {
 	if m.ID == "" || m.ID == r.self.ID || m.Region != r.self.Region {
 		return false
@@ -78,8 +101,11 @@ func (r *Roster) Heard(m Member, now time.Time) (changed bool) {
 		}
 	}
 	old := r.peers[m.ID]
+	if old != nil && old.Left && old.Started == m.Started {
+		m.Left = true
+	}
 	r.peers[m.ID] = &seen{Member: m, heard: now, direct: true}
-	return old == nil || !old.direct || old.Addr != m.Addr
+	return old == nil || !old.direct || old.Addr != m.Addr || old.Left != m.Left
 }
 
 // Named takes in what another member said of a third one; it is worth a visit, but does not count as heard.
@@ -107,12 +133,15 @@ func (r *Roster) Peers() []Member {
 	return out
 }
 
-// Status says whether a member is alive or failed.
+// Status says whether a member is alive, has failed, or has left.
 func (r *Roster) Status(id string, now time.Time) string {
 	if id == r.self.ID {
 		return StatusAlive
 	}
-	if p := r.peers[id]; p == nil || now.Sub(p.heard) > r.failAfter {
+	switch p := r.peers[id]; {
+	case p != nil && p.Left:
+		return StatusLeft
+	case p == nil || now.Sub(p.heard) > r.failAfter:
 		return StatusFailed
 	}
 	return StatusAlive

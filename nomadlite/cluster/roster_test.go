@@ -113,3 +113,33 @@ func TestFoundersAgree(t *testing.T) {
 		}
 	})
 }
+
+// TestRosterOfOneThatLeft: it stays gone whatever it said before arrives late, and is back in its next life.
+func TestRosterOfOneThatLeft(t *testing.T) {
+	now := time.Unix(100, 0)
+	r := NewRoster(member("a", 1), time.Second)
+	b := member("b", 1)
+	b.Started = 1
+	r.Heard(b, now)
+	gone := b
+	gone.Left = true
+	if !r.Heard(gone, now) || r.Heard(gone, now) {
+		t.Error("that a member has left is news once")
+	}
+	if r.Heard(b, now) || r.Status("b", now) != StatusLeft || len(r.Alive(now)) != 1 || len(r.Self().Knows) != 1 {
+		t.Errorf("a late word brought it back: %s", r.Status("b", now.Add(time.Hour)))
+	}
+	again := b
+	again.Started = 2
+	if !r.Heard(again, now) || r.Status("b", now) != StatusAlive || len(r.Alive(now)) != 2 {
+		t.Error("it is not back in its next life")
+	}
+	r.Mark(again, true, now)
+	r.Reap(now.Add(time.Minute), time.Hour)
+	if len(r.Peers()) != 1 {
+		t.Error("it was forgotten at once")
+	}
+	if r.Reap(now.Add(2*time.Hour), time.Hour); len(r.Peers()) != 0 {
+		t.Error("it is never forgotten")
+	}
+}
