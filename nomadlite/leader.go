@@ -14,6 +14,7 @@ import (
 	"github.com/nomadlite/nomadlite/nomadlite/deploy"
 	"github.com/nomadlite/nomadlite/nomadlite/drain"
 	"github.com/nomadlite/nomadlite/nomadlite/fsm"
+	"github.com/nomadlite/nomadlite/nomadlite/periodic"
 	"github.com/nomadlite/nomadlite/nomadlite/plan"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -96,11 +97,13 @@ func (s *Server) reign(term context.Context, log *cluster.Raft, membership *clus
 		Pipeline: s.cfg.PlanApplyPipeline})
 	rollouts := deploy.New(deploy.Config{Logger: s.cfg.Logger.Named("deploy"), Store: s.store, Raft: log, NewID: uuid.New})
 	drains := drain.New(drain.Config{Logger: s.cfg.Logger.Named("drain"), Store: s.store, Raft: log, NewID: uuid.New})
+	launches := periodic.New(periodic.Config{Logger: s.cfg.Logger.Named("periodic"), Store: s.store, Raft: log, NewID: uuid.New})
 	duty("hand out evaluations", func(ready func()) error { return s.evals.Run(ctx, s.store, log, ready) })
 	duty("apply plans", func(ready func()) error { return applier.Run(ctx, ready) })
 	duty("await heartbeats", func(ready func()) error { return s.beats.Run(ctx, ready) })
 	duty("watch deployments", func(ready func()) error { return rollouts.Run(ctx, ready) })
 	duty("drain nodes", func(ready func()) error { return drains.Run(ctx, ready) })
+	duty("launch periodic jobs", func(ready func()) error { return launches.Run(ctx, ready) })
 	duty("collect garbage", func(ready func()) error { ready(); return s.garbage.Run(ctx) })
 	duty("admit servers", func(ready func()) error { ready(); return membership.Admit(ctx) })
 	duty("keep keys", func(ready func()) error { ready(); return s.makeKey(ctx) })

@@ -125,6 +125,7 @@ var pureRooms = []string{
 	"nomadlite/broker/queue.go", "nomadlite/broker/blocked.go", "nomadlite/broker/heap.go",
 	"nomadlite/deploy/rollouts.go", "nomadlite/drain/drains.go", "nomadlite/drain/group.go", "nomadlite/drain/look.go",
 	"nomadlite/gc/find.go", "nomadlite/heartbeat/timers.go", "nomadlite/heartbeat/watch.go",
+	"nomadlite/periodic/schedules.go",
 	"nomadlite/plan/fit.go", "nomadlite/plan/overlay.go", "nomadlite/plan/verify.go", "nomadlite/session/delta.go",
 }
 
