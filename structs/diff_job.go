@@ -16,7 +16,8 @@ const (
 )
 
 // DiffJobs tells what a user would see change from one version of a job to another; nil is no job. Both must be
-// canonical. What servers write is left out, and the order of blocks is no difference. With contextual, blocks that
+// canonical. What servers write is left out. The type is None if and only if
+// SpecEqual says so, thus a change of the order of blocks alone is a difference too, called Order. With contextual, blocks that
 // changed also hold their unchanged values, and groups and tasks that did not change are there with type None.
 // It fails with CodeInvalid when these are two jobs.
 func DiffJobs(old, new *Job, contextual bool) (*JobDiff, error) {
@@ -68,6 +69,7 @@ func (d differ) groups(old, new *Job) []*TaskGroupDiff {
 	for _, p := range pairs(a, b, func(tg *TaskGroup) string { return Val(tg.Name) }) {
 		diff := &TaskGroupDiff{Name: p.key, Type: p.kind()}
 		diff.Fields, diff.Objects = d.top(reflect.ValueOf(p.old).Elem(), reflect.ValueOf(p.new).Elem())
+		diff.Fields = append(diff.Fields, p.place...)
 		diff.Tasks = d.tasks(p.old, p.new)
 		if diff.Type == DiffTypeNone && (len(diff.Fields) > 0 || len(diff.Objects) > 0 ||
 			slices.ContainsFunc(diff.Tasks, func(t *TaskDiff) bool { return t.Type != DiffTypeNone })) {
@@ -92,6 +94,7 @@ func (d differ) tasks(old, new *TaskGroup) []*TaskDiff {
 	for _, p := range pairs(a, b, func(t *Task) string { return t.Name }) {
 		diff := &TaskDiff{Name: p.key, Type: p.kind()}
 		diff.Fields, diff.Objects = d.top(reflect.ValueOf(p.old).Elem(), reflect.ValueOf(p.new).Elem())
+		diff.Fields = append(diff.Fields, p.place...)
 		if diff.Type == DiffTypeNone && (len(diff.Fields) > 0 || len(diff.Objects) > 0) {
 			diff.Type = DiffTypeEdited
 		}
@@ -106,6 +109,7 @@ func (d differ) tasks(old, new *TaskGroup) []*TaskDiff {
 type pair[T any] struct {
 	key      string
 	old, new *T
+	place    []*FieldDiff // that its place among all that are in both versions changed
 }
 
 func (p pair[T]) kind() string {
@@ -126,12 +130,16 @@ func pairs[T any](old, new []*T, name func(*T) string) []pair[T] {
 		places[name(o)] = len(out)
 		out = append(out, pair[T]{key: name(o), old: o})
 	}
-	for _, n := range new {
+	partner := make([]int, len(out))
+	for at, n := range new {
 		if i, ok := places[name(n)]; ok && out[i].new == nil {
-			out[i].new = n
+			out[i].new, partner[i] = n, at+1
 		} else {
 			out = append(out, pair[T]{key: name(n), new: n})
 		}
+	}
+	for i, place := range newPlaces(partner) {
+		out[i].place = place
 	}
 	slices.SortStableFunc(out, func(a, b pair[T]) int { return strings.Compare(a.key, b.key) })
 	return out
@@ -211,10 +219,11 @@ func (d differ) field(name, old, new string, had, has bool) []*FieldDiff {
 	return []*FieldDiff{f}
 }
 
-// object compares two blocks of one name; unchanged ones are not told.
-func (d differ) object(name string, old, new reflect.Value) []*ObjectDiff {
+// object compares two blocks of one name; unchanged ones are not told. More are differences beside those of its values.
+func (d differ) object(name string, old, new reflect.Value, more ...*FieldDiff) []*ObjectDiff {
 	o := &ObjectDiff{Name: name}
 	o.Fields, o.Objects = d.block(old, new)
+	o.Fields = append(o.Fields, more...)
 	return finish(o, old.IsValid(), new.IsValid())
 }
 

@@ -77,21 +77,38 @@ func diffText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// flatValue is a single value in something of free form: as differences show it, and of which kind it is.
+type flatValue struct{ text, kind string }
+
+// exact is the value as JSON would have it, for two that only differ in their kind.
+func (f flatValue) exact() string {
+	switch f.kind {
+	case "text":
+		return strconv.Quote(f.text)
+	case "null", "{}", "[]":
+		return f.kind
+	}
+	return f.text
+}
+
 // flatten names each single value in v: name[key] in maps, name[index] in lists. Without a name the keys of v itself
 // are the names.
-func flatten(name string, v reflect.Value) map[string]string {
-	out := map[string]string{}
+func flatten(name string, v reflect.Value) map[string]flatValue {
+	out := map[string]flatValue{}
 	if v = indirect(v); v.IsValid() && (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() > 0 {
 		flattenInto(out, name, v)
 	}
 	return out
 }
 
-func flattenInto(out map[string]string, name string, v reflect.Value) {
+func flattenInto(out map[string]flatValue, name string, v reflect.Value) {
 	v = indirect(v)
-	bytes := v.IsValid() && v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
 	switch {
-	case v.IsValid() && v.Kind() == reflect.Map && v.Len() > 0:
+	case !v.IsValid():
+		out[name] = flatValue{kind: "null"}
+	case v.Kind() == reflect.Map && v.Len() == 0:
+		out[name] = flatValue{kind: "{}"} // empty, but there
+	case v.Kind() == reflect.Map:
 		for iter := v.MapRange(); iter.Next(); {
 			key := iter.Key().String()
 			if name != "" {
@@ -99,16 +116,22 @@ func flattenInto(out map[string]string, name string, v reflect.Value) {
 			}
 			flattenInto(out, key, iter.Value())
 		}
-	case v.IsValid() && v.Kind() == reflect.Slice && v.Len() > 0 && !bytes:
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		out[name] = flatValue{diffText(v), "text"}
+	case v.Kind() == reflect.Slice && v.Len() == 0:
+		out[name] = flatValue{kind: "[]"}
+	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
 			flattenInto(out, fmt.Sprintf("%s[%d]", name, i), v.Index(i))
 		}
-	case v.IsValid() && (v.Kind() == reflect.Map || v.Kind() == reflect.Slice && !bytes):
-		out[name] = "" // empty, but there
-	case v.IsValid() && v.Type() == reflect.TypeFor[json.Number]():
-		out[name] = numberText(v.String())
+	case v.Type() == reflect.TypeFor[json.Number]():
+		out[name] = flatValue{numberText(v.String()), "number"}
+	case v.Kind() == reflect.String:
+		out[name] = flatValue{v.String(), "text"}
+	case v.Kind() == reflect.Bool:
+		out[name] = flatValue{diffText(v), "bool"}
 	default:
-		out[name] = diffText(v)
+		out[name] = flatValue{diffText(v), "number"}
 	}
 }
 
@@ -122,15 +145,19 @@ func numberText(s string) string {
 	return s
 }
 
-// flat compares flattened values by name; an empty one is not the same as none.
-func (d differ) flat(old, new map[string]string) []*FieldDiff {
+// flat compares flattened values by name; an empty one is not the same as none, nor a number the same as a text.
+func (d differ) flat(old, new map[string]flatValue) []*FieldDiff {
 	names := maps.Clone(old)
 	maps.Copy(names, new)
 	var out []*FieldDiff
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		a, had := old[name]
 		b, has := new[name]
-		out = append(out, d.field(name, a, b, had, has)...)
+		if had && has && a.text == b.text && a.kind != b.kind {
+			out = append(out, d.field(name, a.exact(), b.exact(), true, true)...)
+			continue
+		}
+		out = append(out, d.field(name, a.text, b.text, had, has)...)
 	}
 	return out
 }
@@ -187,12 +214,59 @@ func texts(v reflect.Value) []string {
 	return out
 }
 
-// blocks compares lists of structs. Elements with the same key are one that may have been edited; without a key an
-// element that changed was deleted and another one added.
+// blocks compares lists and maps of structs. Elements of a list with the same key are one that may have been edited;
+// without a key an element that changed was deleted and another one added. What stayed, but changed its place among
+// all that stayed, has a difference called Order.
 func (d differ) blocks(name string, key []string, old, new reflect.Value) []*ObjectDiff {
+	if old.Kind() == reflect.Map || new.Kind() == reflect.Map {
+		return d.blockMap(name, old, new)
+	}
 	a, b := elements(old), elements(new)
-	partner := make([]int, len(a)) // place in b and 1, 0 for none
-	taken := make([]bool, len(b))
+	partner, taken := partners(a, b, key)
+	places := newPlaces(partner)
+	var out []*ObjectDiff
+	for i, x := range a {
+		if partner[i] == 0 {
+			out = append(out, d.object(name, x, reflect.Value{})...)
+			continue
+		}
+		out = append(out, d.object(name, x, b[partner[i]-1], places[i]...)...)
+	}
+	for i, y := range b {
+		if !taken[i] {
+			out = append(out, d.object(name, reflect.Value{}, y)...)
+		}
+	}
+	return out
+}
+
+// blockMap compares structs that have names.
+func (d differ) blockMap(name string, old, new reflect.Value) []*ObjectDiff {
+	byName := func(v reflect.Value) map[string]reflect.Value {
+		out := map[string]reflect.Value{}
+		if v.IsValid() {
+			for iter := v.MapRange(); iter.Next(); {
+				if e := indirect(iter.Value()); e.IsValid() {
+					out[iter.Key().String()] = e
+				}
+			}
+		}
+		return out
+	}
+	a, b := byName(old), byName(new)
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	var out []*ObjectDiff
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, d.object(name, a[key], b[key])...)
+	}
+	return out
+}
+
+// partners finds for each element of a its place in b, counted from 1, 0 for none, and what of b has a partner.
+// Elements without a difference come first, so that an edit is told of as few as possible.
+func partners(a, b []reflect.Value, key []string) (partner []int, taken []bool) {
+	partner, taken = make([]int, len(a)), make([]bool, len(b))
 	match := func(identity func(reflect.Value) string) {
 		places := map[string][]int{}
 		for i, y := range b {
@@ -219,18 +293,24 @@ func (d differ) blocks(name string, key []string, old, new reflect.Value) []*Obj
 	if len(key) > 0 {
 		match(func(v reflect.Value) string { return keyText(v, key) })
 	}
-	var out []*ObjectDiff
-	for i, x := range a {
-		var y reflect.Value
-		if partner[i] > 0 {
-			y = b[partner[i]-1]
+	return partner, taken
+}
+
+// newPlaces tells of each element that has a partner whether its place among those with partners changed.
+func newPlaces(partner []int) [][]*FieldDiff {
+	stay := slices.DeleteFunc(slices.Clone(partner), func(p int) bool { return p == 0 })
+	slices.Sort(stay)
+	out := make([][]*FieldDiff, len(partner))
+	rank := 0
+	for i, p := range partner {
+		if p == 0 {
+			continue
 		}
-		out = append(out, d.object(name, x, y)...)
-	}
-	for i, y := range b {
-		if !taken[i] {
-			out = append(out, d.object(name, reflect.Value{}, y)...)
+		now, _ := slices.BinarySearch(stay, p)
+		if now != rank {
+			out[i] = []*FieldDiff{{Type: DiffTypeEdited, Name: "Order", Old: strconv.Itoa(rank + 1), New: strconv.Itoa(now + 1)}}
 		}
+		rank++
 	}
 	return out
 }
@@ -263,24 +343,18 @@ func content(w *strings.Builder, v reflect.Value) {
 	}
 }
 
-// elements gives the structs of a list, or those of a map in the order of its keys.
+// elements gives the structs of a list.
 func elements(v reflect.Value) []reflect.Value {
 	if v = indirect(v); !v.IsValid() {
 		return nil
 	}
 	var out []reflect.Value
-	if v.Kind() == reflect.Map {
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, k := range keys {
-			out = append(out, indirect(v.MapIndex(k)))
-		}
-	} else {
-		for i := range v.Len() {
-			out = append(out, indirect(v.Index(i)))
+	for i := range v.Len() {
+		if e := indirect(v.Index(i)); e.IsValid() {
+			out = append(out, e)
 		}
 	}
-	return slices.DeleteFunc(out, func(e reflect.Value) bool { return !e.IsValid() })
+	return out
 }
 
 func keyText(v reflect.Value, key []string) string {

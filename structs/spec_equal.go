@@ -1,21 +1,14 @@
 package structs
 
 import (
+	"maps"
 	"reflect"
-	"slices"
 )
 
-// specServerFields are the fields of a Job that the servers write; they do not make a new version.
-var specServerFields = []string{
-	"Status", "StatusDescription", "Stable", "Version", "SubmitTime", "CreateIndex", "ModifyIndex", "JobModifyIndex",
-	"VersionTag", "NomadTokenID",
-}
-
-// specPolicyFields are the fields of a ScalingPolicy that the servers write.
-var specPolicyFields = []string{"ID", "CreateIndex", "ModifyIndex"}
-
-// SpecEqual says whether two jobs are the same as their users wrote them. Both must be canonical. Stop counts, so
-// that a stopped job which is run again becomes a new version.
+// SpecEqual says whether two jobs are the same as their users wrote them: what servers write is left out, and so is
+// whether something empty was written or not. Both must be canonical. Stop counts, so that a stopped job which is run
+// again becomes a new version, and so does the order of blocks. DiffJobs finds a difference if and only if SpecEqual
+// does not hold.
 func (j *Job) SpecEqual(other *Job) bool {
 	if j == nil || other == nil {
 		return j == other
@@ -23,85 +16,75 @@ func (j *Job) SpecEqual(other *Job) bool {
 	return specEqual(reflect.ValueOf(j).Elem(), reflect.ValueOf(other).Elem())
 }
 
-// specEqual is deep equality in which nil and empty lists and maps are the same, as they are to a user.
+// specEqual compares two values of one type.
 func specEqual(a, b reflect.Value) bool {
-	if a.IsValid() && a.Kind() == reflect.Interface {
-		a = a.Elem()
-	}
-	if b.IsValid() && b.Kind() == reflect.Interface {
-		b = b.Elem()
-	}
-	if !a.IsValid() || !b.IsValid() {
-		return a.IsValid() == b.IsValid()
-	}
-	if a.Kind() != b.Kind() {
-		return numberEqual(a, b)
-	}
-	switch a.Kind() {
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() == b.IsNil()
+	switch kindOf(a.Type()) {
+	case kindBlock:
+		a, b = indirect(a), indirect(b)
+		if !a.IsValid() || !b.IsValid() {
+			return a.IsValid() == b.IsValid()
 		}
-		return specEqual(a.Elem(), b.Elem())
-	case reflect.Struct:
 		return specEqualStruct(a, b)
-	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return false
+	case kindBlocks:
+		if a.Kind() == reflect.Map {
+			return specEqualMap(a, b)
 		}
-		for i := range a.Len() {
-			if !specEqual(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Map:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for iter := a.MapRange(); iter.Next(); {
-			v := b.MapIndex(iter.Key())
-			if !v.IsValid() || !specEqual(iter.Value(), v) {
-				return false
-			}
-		}
-		return true
-	default:
+		return specEqualList(elements(a), elements(b))
+	case kindTexts, kindFree:
+		return sameFlat(a, b)
+	case kindList:
+		return specEqualList(elements(a), elements(b))
+	}
+	a, b = indirect(a), indirect(b)
+	if a.IsValid() && b.IsValid() && a.Comparable() {
 		return a.Equal(b)
 	}
+	return diffText(a) == diffText(b) // bytes, or what is missing and may be as good as empty
 }
 
-func specEqualStruct(a, b reflect.Value) bool {
-	var skip []string
-	switch a.Interface().(type) {
-	case Job:
-		skip = specServerFields
-	case ScalingPolicy:
-		skip = specPolicyFields
+// sameFlat compares values of free form. Numbers are equal by value: a driver's config comes from JSON with floats and
+// from a jobspec with integers.
+func sameFlat(a, b reflect.Value) bool {
+	if a.Len() == 0 && b.Len() == 0 {
+		return true
 	}
-	for i := range a.NumField() {
-		if slices.Contains(skip, a.Type().Field(i).Name) {
-			continue
-		}
-		if !specEqual(a.Field(i), b.Field(i)) {
+	return maps.Equal(flatten("", a), flatten("", b))
+}
+
+func specEqualList(a, b []reflect.Value) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !specEqual(a[i], b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// numberEqual compares numbers of different types by value: a driver's config comes from JSON with floats and from
-// a jobspec with integers.
-func numberEqual(a, b reflect.Value) bool {
-	switch {
-	case a.CanInt() && b.CanInt():
-		return a.Int() == b.Int()
-	case a.CanFloat() && b.CanFloat():
-		return a.Float() == b.Float()
-	case a.CanInt() && b.CanFloat():
-		return float64(a.Int()) == b.Float()
-	case a.CanFloat() && b.CanInt():
-		return a.Float() == float64(b.Int())
+func specEqualMap(a, b reflect.Value) bool {
+	if a.Len() != b.Len() {
+		return false
 	}
-	return false
+	for iter := a.MapRange(); iter.Next(); {
+		v := b.MapIndex(iter.Key())
+		if !v.IsValid() || !specEqual(iter.Value(), v) {
+			return false
+		}
+	}
+	return true
+}
+
+func specEqualStruct(a, b reflect.Value) bool {
+	t := a.Type()
+	for i := range t.NumField() {
+		switch diffRules[t.Name()+"."+t.Field(i).Name].skip {
+		case "", skipName, skipOwn:
+			if !specEqual(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
 }
