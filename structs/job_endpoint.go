@@ -120,6 +120,12 @@ type JobDispatchResponse struct {
 	JobCreateIndex  uint64
 }
 
+// PeriodicForceResponse names the evaluation of a launch that was forced.
+type PeriodicForceResponse struct {
+	EvalID          string
+	EvalCreateIndex uint64
+}
+
 // JobStatusesRequest asks for the statuses of some jobs.
 type JobStatusesRequest struct {
 	Jobs            []NamespacedID

@@ -125,10 +125,8 @@ func statusOf(snap *state.Snapshot, job *structs.Job) *jobStatus {
 	}
 	if !job.HasOwnAllocations() {
 		out.ChildStatuses = []string{}
-		for child := range snap.Jobs(nil, ns) {
-			if child.ParentID == id {
-				out.ChildStatuses = append(out.ChildStatuses, child.Status)
-			}
+		for child := range snap.Children(nil, ns, id) {
+			out.ChildStatuses = append(out.ChildStatuses, child.Status)
 		}
 	}
 	for _, alloc := range snap.AllocsByJob(nil, ns, id) {

@@ -12,7 +12,8 @@ import (
 func Routes(b *Backend) []route.Route {
 	b.started = time.Now()
 	groups := [][]route.Route{
-		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobRelatedRoutes(b), allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
+		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobLaunchRoutes(b), jobRelatedRoutes(b),
+		allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
 		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b),
 		deploymentWriteRoutes(b), statusRoutes(b), agentRoutes(b),
 		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), serviceRoutes(b), aclRoutes(),

@@ -17,9 +17,6 @@ func unsupported(what string) error {
 // unsupportedPaths are those which answer 501, with what they are about. The methods are those of the public API, so
 // that a wrong method answers 405 as everywhere.
 var unsupportedPaths = []struct{ methods, path, what string }{
-	{"PUT POST", "/v1/job/{job_id}/dispatch", "a job dispatch"},
-	{"PUT POST", "/v1/job/{job_id}/dispatch/payload", "a job dispatch"},
-	{"PUT POST", "/v1/job/{job_id}/periodic/force", "a forced periodic launch"},
 	{"GET", "/v1/job/{job_id}/actions", "a list of job actions"},
 	{"GET", "/v1/job/{job_id}/action", "a job action"},
 	{"GET PUT POST", "/v1/volumes", "a volume"},
