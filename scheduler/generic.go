@@ -35,6 +35,8 @@ type generic struct {
 	feasible map[*structs.TaskGroup]*feasible.Group
 	scope    *feasible.Scope // system jobs
 	waiting  map[string]bool // system jobs: the nodes that had no room
+	evicted  map[string]bool // by this plan
+	sharing  []sharing
 }
 
 // Process decides one evaluation.
@@ -64,6 +66,7 @@ func (s *generic) Process(ctx context.Context, eval *structs.Evaluation) error {
 func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) {
 	s.failed, s.queued = map[string]*structs.AllocationMetric{}, map[string]int{}
 	s.feasible = map[*structs.TaskGroup]*feasible.Group{}
+	s.evicted, s.sharing = map[string]bool{}, nil
 	s.job = s.state.Job(s.eval.Namespace, s.eval.JobID)
 	s.result = s.reconcile()
 	s.newPlan()
@@ -186,7 +189,7 @@ func (s *generic) stopOptions(a *structs.Allocation) (noShutdownDelay bool, kill
 
 func (s *generic) annotate() {
 	if s.eval.AnnotatePlan {
-		s.plan.Annotations = &structs.PlanAnnotations{DesiredTGUpdates: s.result.Desired}
+		s.plan.Annotations = &structs.PlanAnnotations{DesiredTGUpdates: s.result.Desired, PreemptedAllocs: s.evictedStubs()}
 	}
 }
 

@@ -37,6 +37,7 @@ func (s *generic) planPlacements() {
 		s.planVersion(job, places[:n], peers)
 		places = places[n:]
 	}
+	s.shareEvictions()
 }
 
 // planVersion finds nodes for what is to be placed of one version of the job.
@@ -84,6 +85,9 @@ func (s *generic) feasibleGroup(job *structs.Job, tg *structs.TaskGroup) *feasib
 
 func (s *generic) rankConfig(pool string) rank.Config {
 	cfg := rank.Config{Seed: s.eval.ID}
+	if s.preempts() {
+		cfg.Candidates = s.candidates
+	}
 	if sc := s.state.SchedulerConfig(); sc != nil {
 		cfg.Algorithm, cfg.MemoryOversubscription = sc.SchedulerAlgorithm, sc.MemoryOversubscriptionEnabled
 	}
@@ -184,6 +188,7 @@ func (s *generic) commit(p *reconcile.Place, placement *rank.Placement) {
 		s.planStop(p.StopPrevious)
 	}
 	a := s.newAlloc(p, placement)
+	s.planEvictions(p, a, placement)
 	s.plan.Places[a.NodeID] = append(s.plan.Places[a.NodeID], a)
 }
 

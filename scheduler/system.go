@@ -65,6 +65,7 @@ func (s *generic) planSystem() {
 		}
 		s.commit(p, placement)
 	}
+	s.shareEvictions()
 }
 
 // mergeMetrics adds up what the nodes of a system job answered.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -183,7 +184,7 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCluster("n1", "n2")
 		var flight []*structs.Plan
-		made := 0
+		made, waits := 0, map[string][]string{}
 		rt.Repeat(map[string]func(*rapid.T){
 			"plan": func(rt *rapid.T) {
 				var allocs []*structs.Allocation
@@ -196,6 +197,25 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 				v := Verify(c, &Overlay{plans: flight}, planOf(allocs...))
 				flight = append(flight, v.Plan)
 			},
+			"evict": func(rt *rapid.T) {
+				var victims []string
+				for _, id := range slices.Sorted(maps.Keys(c.allocs)) {
+					if a := c.allocs[id]; a.NodeID == "n1" && !a.ServerTerminal() && a.HoldsResources() && rapid.Bool().Draw(rt, "victim") {
+						victims = append(victims, id)
+					}
+				}
+				if len(victims) == 0 {
+					return
+				}
+				var allocs []*structs.Allocation
+				for range rapid.IntRange(1, 3).Draw(rt, "heirs") {
+					made++
+					allocs = append(allocs, alloc(fmt.Sprint("a", made), "n1", rapid.IntRange(1, 6).Draw(rt, "size"),
+						rapid.IntRange(79, 84).Draw(rt, "port")))
+				}
+				v := Verify(c, &Overlay{plans: flight}, evicting(victims, allocs...))
+				flight = append(flight, v.Plan)
+			},
 			"land": func(rt *rapid.T) {
 				if len(flight) == 0 {
 					return
@@ -203,12 +223,22 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 				for _, list := range flight[0].Places {
 					for _, a := range list {
 						c.allocs[a.ID] = a
+						// It waits for what those wait for too: one that is evicted before it began ends before those.
+						for _, v := range a.PreemptedAllocations {
+							waits[a.ID] = append(append(waits[a.ID], v), waits[v]...)
+						}
 					}
+				}
+				for _, stop := range flight[0].Preemptions["n1"] {
+					a := *c.allocs[stop.ID]
+					a.DesiredStatus = structs.AllocDesiredStatusEvict
+					c.allocs[stop.ID] = &a
 				}
 				flight = flight[1:]
 			},
 			"end": func(rt *rapid.T) {
-				for id, a := range c.allocs {
+				for _, id := range slices.Sorted(maps.Keys(c.allocs)) {
+					a := c.allocs[id]
 					if rapid.Bool().Draw(rt, "ends") {
 						done := *a
 						done.ClientStatus = structs.AllocClientStatusComplete
@@ -219,7 +249,9 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 			"": func(rt *rapid.T) {
 				cpu, ports := map[string]int64{}, map[string]string{}
 				for _, a := range c.allocs {
-					if !a.HoldsResources() {
+					if !a.HoldsResources() || slices.ContainsFunc(waits[a.ID], func(v string) bool {
+						return c.allocs[v].HoldsResources()
+					}) {
 						continue
 					}
 					r := a.AllocatedResources.Comparable()
@@ -240,4 +272,55 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 			},
 		})
 	})
+}
+
+// evicting makes a plan whose allocations wait for the end of evicted ones.
+func evicting(victims []string, allocs ...*structs.Allocation) *structs.Plan {
+	p := planOf(allocs...)
+	p.Preemptions = map[string][]*structs.AllocStop{}
+	for _, a := range allocs {
+		a.PreemptedAllocations = victims
+	}
+	for _, v := range victims {
+		p.Preemptions["n1"] = append(p.Preemptions["n1"], &structs.AllocStop{ID: v, DesiredStatus: structs.AllocDesiredStatusEvict})
+	}
+	return p
+}
+
+func TestVerifyEvictions(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan *structs.Plan
+		want string
+	}{
+		"one for one":               {evicting([]string{"v"}, alloc("a", "n1", 7, 80)), ""},
+		"two share":                 {evicting([]string{"v"}, alloc("a", "n1", 3), alloc("b", "n1", 4)), ""},
+		"two share too much":        {evicting([]string{"v"}, alloc("a", "n1", 3), alloc("b", "n1", 5)), "cpu exhausted"},
+		"two share more":            {evicting([]string{"v", "w"}, alloc("a", "n1", 4), alloc("b", "n1", 6)), ""},
+		"a port of the evicted":     {evicting([]string{"v"}, alloc("a", "n1", 1, 80), alloc("b", "n1", 1)), ""},
+		"a port of another":         {evicting([]string{"v"}, alloc("a", "n1", 1, 81)), "port 81 is taken"},
+		"one port for both":         {evicting([]string{"v"}, alloc("a", "n1", 1, 80), alloc("b", "n1", 1, 80)), "port 80 is taken"},
+		"beside it, without a wait": {planOf(alloc("a", "n1", 3)), "cpu exhausted"},
+		"not all wait for the same": {func() *structs.Plan {
+			p := evicting([]string{"v", "w"}, alloc("a", "n1", 1), alloc("b", "n1", 1))
+			p.Places["n1"][1].PreemptedAllocations = []string{"v"}
+			return p
+		}(), "allocations a and b both replace v"},
+	} {
+		cl := newCluster("n1")
+		cl.allocs["v"], cl.allocs["w"] = alloc("v", "n1", 7, 80), alloc("w", "n1", 3, 81)
+		v := Verify(cl, nil, c.plan)
+		if v.Rejected["n1"] != c.want {
+			t.Errorf("%s: %q, want %q", name, v.Rejected["n1"], c.want)
+		}
+	}
+	// What replaces an evicted allocation has no part in what it leaves.
+	cl := newCluster("n1")
+	cl.allocs["v"], cl.allocs["a"] = alloc("v", "n1", 7), alloc("a", "n1", 7)
+	cl.allocs["v"].DesiredStatus, cl.allocs["a"].PreemptedAllocations = structs.AllocDesiredStatusEvict, []string{"v"}
+	if v := Verify(cl, nil, planOf(replacing(alloc("r", "n1", 7), "v"))); v.Rejected["n1"] != "cpu exhausted" {
+		t.Errorf("what replaces an evicted one takes over: %q", v.Rejected["n1"])
+	}
+	if v := Verify(cl, nil, planOf(replacing(alloc("r", "n1", 3), "v"))); v.Rejected["n1"] != "" {
+		t.Errorf("what replaces an evicted one beside it: %q", v.Rejected["n1"])
+	}
 }

@@ -29,6 +29,8 @@ type place struct {
 	cores            []uint16 // held
 	minDyn, maxDyn   int
 	owned            bool // ports and cores are our own copies
+	pool             *Pool
+	shut             bool // nobody else can wait for what the pool's placement waits for
 }
 
 func newPlace(node *structs.Node, usage *structs.NodeUsage) place {
@@ -65,6 +67,9 @@ func (p *place) setTotal() {
 // lacks gives the first dimension in which the ask does not fit, "" when it fits. relief is what the allocation that
 // is replaced holds on this node, nil when there is none.
 func (p *place) lacks(a *ask, relief *structs.Comparable) string {
+	if p.shut || relief != nil && p.pool != nil {
+		return dimensionPreempting
+	}
 	cpu, mem, disk, allocs := p.usedCPU, p.usedMem, p.usedDisk, p.allocs
 	if relief != nil {
 		cpu, mem, disk, allocs = cpu-relief.CPU, mem-relief.MemoryMB, disk-relief.DiskMB, allocs-1

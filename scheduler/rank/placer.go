@@ -22,6 +22,9 @@ type special struct {
 func (p *Placer) Place(req Request) (*Placement, *structs.AllocationMetric) {
 	ranking := p.ranking(req)
 	if len(ranking) == 0 {
+		if placement := p.evict(req); placement != nil {
+			return placement, placement.Metrics
+		}
 		return nil, p.metrics(nil)
 	}
 	chosen := ranking[0]
@@ -48,6 +51,10 @@ func (p *Placer) PlaceOn(nodeID string, req Request) (*Placement, *structs.Alloc
 	}
 	chosen, ok := p.consider(i, req)
 	if !ok {
+		if placement := p.evictOn(i, req); placement != nil {
+			m.ScoreMetaData, placement.Metrics = placement.Metrics.ScoreMetaData, m
+			return placement, m
+		}
 		p.explain(i, req, m)
 		return nil, m
 	}
@@ -88,15 +95,18 @@ func (p *Placer) take(chosen ranked, metrics *structs.AllocationMetric) *Placeme
 	resources := pl.grant(p.ask, relief, p.r.ties[chosen.node]+p.r.placed)
 	used := resources.Comparable()
 	pl.occupy(&used, relief)
+	if p.r.evictables != nil && p.r.evictables[chosen.node] != nil {
+		p.r.evictables[chosen.node].known = false
+	}
 	p.placedOn(chosen.node)
-	return &Placement{Node: pl.node, Resources: resources, Metrics: metrics}
+	return &Placement{Node: pl.node, Resources: resources, Metrics: metrics, Pool: pl.pool}
 }
 
 // reliefOn is what the allocation that the request replaces still holds on the node, nil for nothing.
 func (p *Placer) reliefOn(pl *place, req Request) *structs.Comparable {
 	old := req.Replaces
-	if old == nil || old.NodeID != pl.node.ID || old.ClientTerminal() {
-		return nil
+	if old == nil || old.NodeID != pl.node.ID || old.ClientTerminal() || old.DesiredStatus == structs.AllocDesiredStatusEvict {
+		return nil // what an evicted one holds is for whom it was evicted
 	}
 	held := old.AllocatedResources.Comparable()
 	return &held

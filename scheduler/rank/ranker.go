@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/nomadlite/nomadlite/scheduler/feasible"
+	"github.com/nomadlite/nomadlite/scheduler/preempt"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -12,6 +13,9 @@ type Config struct {
 	Seed                   string // the evaluation's id; tells equal nodes apart
 	Algorithm              string // binpack (or empty) or spread
 	MemoryOversubscription bool
+	// Candidates gives the allocations on a node that may be evicted for a placement which fits nowhere; nil when nothing
+	// may.
+	Candidates func(*structs.Node) []preempt.Candidate
 }
 
 // Peer is an allocation of the same job that is there already, or was placed earlier by the same plan.
@@ -32,6 +36,10 @@ type Ranker struct {
 	ties   []uint64
 	peers  []Peer
 	placed uint64
+
+	evictables []*evictable                 // by place, nil until asked
+	weighed    *Placer                      // for which evictables are weighed
+	taken      map[structs.NamespacedID]int // evicted so far, by group
 }
 
 // New reads the usage of each node of the scope; usage may answer nil for an empty node.
@@ -79,6 +87,8 @@ type Placement struct {
 	Node      *structs.Node
 	Resources *structs.AllocatedResources
 	Metrics   *structs.AllocationMetric
+	Evicted   []string // allocations that end for this one
+	Pool      *Pool    // for whose end it waits, nil for nobody; it may still grow
 }
 
 // Placer places the allocations of one group, one after the other.

@@ -31,11 +31,14 @@ func (p *Planner) SubmitPlan(_ context.Context, plan *structs.Plan) (*structs.Pl
 	p.Plans = append(p.Plans, plan)
 	result := &structs.PlanResult{
 		Stops: plan.Stops, Places: map[string][]*structs.Allocation{}, Deployment: plan.Deployment,
-		DeploymentUpdates: plan.DeploymentUpdates,
+		DeploymentUpdates: plan.DeploymentUpdates, Preemptions: map[string][]*structs.AllocStop{},
 	}
 	for node, places := range plan.Places {
-		if ok, _ := p.fits(node, places); ok {
+		if ok, _ := p.fits(node, places, plan.Preemptions[node]); ok {
 			result.Places[node] = places
+			if evicted := plan.Preemptions[node]; len(evicted) > 0 {
+				result.Preemptions[node] = evicted
+			}
 		} else {
 			result.RejectedNodes = append(result.RejectedNodes, node)
 		}
@@ -77,15 +80,24 @@ func (p *Planner) leaveOut(result *structs.PlanResult, plan *structs.Plan) {
 	}
 }
 
-func (p *Planner) fits(nodeID string, places []*structs.Allocation) (bool, string) {
-	node := p.Cluster.Node(nodeID)
+func (p *Planner) fits(nodeID string, places []*structs.Allocation, evicted []*structs.AllocStop) (bool, string) {
+	node, usage := p.Cluster.Node(nodeID), p.Cluster.NodeUsage(nodeID)
+	if len(evicted) > 0 {
+		usage = usage.Copy() // their room is for the newcomers, which begin after them
+	}
+	for _, v := range evicted {
+		if a := p.Cluster.allocs[v.ID]; a != nil && a.HoldsResources() {
+			usage.Remove(a)
+		}
+	}
 	var newcomers []rank.Newcomer
 	for _, a := range places {
 		if p.Cluster.allocs[a.ID] != nil {
 			continue // in place
 		}
 		n := rank.Newcomer{Resources: a.AllocatedResources.Comparable()}
-		if old := p.Cluster.allocs[a.PreviousAllocation]; old != nil && old.NodeID == nodeID && old.HoldsResources() {
+		if old := p.Cluster.allocs[a.PreviousAllocation]; old != nil && old.NodeID == nodeID && old.HoldsResources() &&
+			old.DesiredStatus != structs.AllocDesiredStatusEvict {
 			held := old.AllocatedResources.Comparable()
 			n.Replaces = &held
 		}
@@ -97,14 +109,16 @@ func (p *Planner) fits(nodeID string, places []*structs.Allocation) (bool, strin
 	if node == nil || !node.Ready() {
 		return false, "node not ready"
 	}
-	return rank.Fits(node, p.Cluster.NodeUsage(nodeID), newcomers)
+	return rank.Fits(node, usage, newcomers)
 }
 
 func (p *Planner) commit(r *structs.PlanResult) {
 	c := p.Cluster
-	for _, node := range slices.Sorted(maps.Keys(r.Stops)) {
-		for _, st := range r.Stops[node] {
-			c.EditAlloc(st.ID, func(a *structs.Allocation) { applyStop(a, st) })
+	for _, stops := range [2]map[string][]*structs.AllocStop{r.Stops, r.Preemptions} {
+		for _, node := range slices.Sorted(maps.Keys(stops)) {
+			for _, st := range stops[node] {
+				c.EditAlloc(st.ID, func(a *structs.Allocation) { applyStop(a, st) })
+			}
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(r.Places)) {
@@ -140,6 +154,9 @@ func applyStop(a *structs.Allocation, st *structs.AllocStop) {
 	}
 	if st.FollowupEvalID != "" {
 		a.FollowupEvalID = st.FollowupEvalID
+	}
+	if st.PreemptedBy != "" {
+		a.PreemptedByAllocation = st.PreemptedBy
 	}
 	if st.NoShutdownDelay {
 		a.DesiredTransition.NoShutdownDelay = structs.Ptr(true)

@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/nomadlite/nomadlite/scheduler/preempt"
+	"github.com/nomadlite/nomadlite/scheduler/rank"
+	"github.com/nomadlite/nomadlite/scheduler/reconcile"
+	"github.com/nomadlite/nomadlite/structs"
+)
+
+// sharing is an allocation that waits for the end of evicted ones on its node.
+type sharing struct {
+	alloc *structs.Allocation
+	pool  *rank.Pool
+}
+
+// preempts says whether jobs of this type may evict allocations of lower priority. Without a configuration system jobs
+// may, as publicly documented.
+func (s *generic) preempts() bool {
+	sc := s.state.SchedulerConfig()
+	switch {
+	case sc == nil:
+		return s.system && !s.batch
+	case s.system && s.batch:
+		return sc.PreemptionConfig.SysBatchSchedulerEnabled
+	case s.system:
+		return sc.PreemptionConfig.SystemSchedulerEnabled
+	case s.batch:
+		return sc.PreemptionConfig.BatchSchedulerEnabled
+	}
+	return sc.PreemptionConfig.ServiceSchedulerEnabled
+}
+
+// candidates are the allocations on a node that may be evicted for the job.
+func (s *generic) candidates(node *structs.Node) []preempt.Candidate {
+	var out []preempt.Candidate
+	priority := structs.Val(s.job.Priority)
+	for _, a := range s.state.AllocsByNode(node.ID) {
+		if c, ok := preempt.NewCandidate(a, priority); ok && !s.evicted[a.ID] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// planEvictions ends what has to end for a placement.
+func (s *generic) planEvictions(p *reconcile.Place, a *structs.Allocation, placement *rank.Placement) {
+	if placement.Pool != nil {
+		s.sharing = append(s.sharing, sharing{a, placement.Pool})
+	}
+	for _, id := range placement.Evicted {
+		s.evicted[id] = true
+		s.plan.Preemptions[a.NodeID] = append(s.plan.Preemptions[a.NodeID], &structs.AllocStop{
+			ID: id, DesiredStatus: structs.AllocDesiredStatusEvict, DesiredDescription: "Preempted by alloc ID " + a.ID,
+			PreemptedBy: a.ID,
+		})
+		if d := s.result.Desired[structs.Val(p.Group.Name)]; d != nil {
+			d.Preemptions++
+		}
+	}
+}
+
+// shareEvictions tells each allocation for whose end it waits, once all evictions on its node are known: nobody can say
+// whose end made room for whom.
+func (s *generic) shareEvictions() {
+	for _, sh := range s.sharing {
+		sh.alloc.PreemptedAllocations = slices.Clone(sh.pool.Victims)
+		for _, id := range sh.pool.Victims {
+			if !sh.alloc.AwaitsAlloc(id) {
+				sh.alloc.Awaits = append(sh.alloc.Awaits, structs.AwaitedAlloc{ID: id})
+			}
+		}
+	}
+}
+
+// evictedStubs are the allocations that the plan evicts, for people.
+func (s *generic) evictedStubs() []*structs.AllocationListStub {
+	var out []*structs.AllocationListStub
+	for _, node := range slices.Sorted(maps.Keys(s.plan.Preemptions)) {
+		for _, a := range s.state.AllocsByNode(node) {
+			if s.evicted[a.ID] {
+				out = append(out, a.Stub())
+			}
+		}
+	}
+	return out
+}
