@@ -34,6 +34,10 @@ func (u *unsupported) group(in unsupported, tg *TaskGroup) {
 		if n.Mode != "" && n.Mode != "host" && n.Mode != "none" {
 			in.addf("network mode %q is offered by no node yet: its allocations cannot run", n.Mode)
 		}
+		in.network(n)
+	}
+	if d := tg.EphemeralDisk; d != nil && Val(d.Migrate) {
+		in.addf("migrate of ephemeral_disk has no effect yet: only an allocation on the same node takes data over")
 	}
 	for _, name := range slices.Sorted(maps.Keys(tg.Volumes)) {
 		in.addf("volume %q of type %q is offered by no node yet: its allocations cannot run", name, tg.Volumes[name].Type)
@@ -51,13 +55,30 @@ func (u *unsupported) group(in unsupported, tg *TaskGroup) {
 	}
 }
 
+func (u *unsupported) network(n *NetworkResource) {
+	for _, f := range []struct {
+		used bool
+		what string
+	}{
+		{n.DNS != nil, "dns of a network has no effect yet: tasks resolve names as their node does"},
+		{n.Hostname != "", "hostname of a network has no effect yet: tasks have the name of their node"},
+		{n.CNI != nil && len(n.CNI.Args) > 0, "cni args of a network have no effect yet"},
+	} {
+		if f.used {
+			u.addf("%s", f.what)
+		}
+	}
+	for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
+		if p.IgnoreCollision {
+			u.addf("port %q: ignore_collision has no effect yet: no other allocation of the node may have the port", p.Label)
+		}
+	}
+}
+
 func (u *unsupported) services(list []*Service) {
 	for _, s := range list {
 		if s.Connect != nil {
 			u.addf("service %q: connect: there is no service mesh yet", s.Name)
-		}
-		if s.Identity != nil {
-			u.addf("service %q: identity is stored, but no token is made for it yet", s.Name)
 		}
 	}
 }
@@ -77,6 +98,10 @@ func (u *unsupported) task(in unsupported, t *Task) {
 		{len(t.Secrets) > 0, "secret blocks are not read yet: no node has a provider, the group cannot be placed"},
 		{len(t.Actions) > 0, "action blocks are stored, but cannot be run yet"},
 		{len(t.ScalingPolicies) > 0, "scaling blocks of tasks are stored, but nothing acts on them yet"},
+		{t.Resources != nil && Val(t.Resources.DiskMB) > 0, "disk of resources has no effect any more: ephemeral_disk of the group has a size"},
+		{t.Resources != nil && Val(t.Resources.IOPS) > 0, "iops of resources has no effect any more"},
+		{slices.ContainsFunc(t.Templates, func(tpl *Template) bool { return Val(tpl.VaultGrace) > 0 }), "vault_grace has no effect any more"},
+		{t.RestartPolicy != nil && Val(t.RestartPolicy.RenderTemplates), "render_templates of restart has no effect yet"},
 		{wantsToken(t), "identity is stored, but no token is made for it yet: neither environment nor file holds one"},
 	} {
 		if f.used {

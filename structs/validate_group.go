@@ -1,7 +1,6 @@
 package structs
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -54,19 +53,9 @@ func (tg *TaskGroup) validate(s scope, j *Job) {
 	tg.validateTasks(s, j)
 }
 
-// missingProxy tells why a group without tasks may have been meant well: gateways bring their own.
-func (tg *TaskGroup) missingProxy() string {
-	for _, service := range tg.Services {
-		if service.Connect != nil && service.Connect.Gateway != nil {
-			return fmt.Sprintf(": the proxy of the gateway %q cannot be run yet", service.Name)
-		}
-	}
-	return ""
-}
-
 func (tg *TaskGroup) validateTasks(s scope, j *Job) {
 	if len(tg.Tasks) == 0 {
-		s.addf("there are no tasks%s", tg.missingProxy())
+		s.addf("there are no tasks")
 		return
 	}
 	leaders, mains := 0, 0

@@ -60,6 +60,9 @@ func (svc *Service) validate(s scope, tg *TaskGroup, t *Task) {
 	for i := range svc.Checks {
 		svc.Checks[i].validate(s.in("check %d", i+1), svc, tg)
 	}
+	if svc.Identity != nil {
+		s.addf("identity: services get no tokens yet")
+	}
 	if svc.Connect != nil {
 		svc.validateConnect(s.in("connect"), tg, t)
 	}
@@ -163,6 +166,9 @@ func (svc *Service) validateConnect(s scope, tg *TaskGroup, t *Task) {
 	}
 	if c.Native && svc.TaskName == "" {
 		s.addf("native needs the name of the task that speaks Connect")
+	}
+	if c.Gateway != nil {
+		s.addf("gateway: the proxy of a gateway cannot be run yet")
 	}
 	if c.SidecarService != nil && t == nil {
 		if len(tg.Networks) != 1 {

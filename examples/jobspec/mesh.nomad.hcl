@@ -35,10 +35,6 @@ job "mesh" {
         passing = 3
         warning = 1
       }
-      identity {
-        aud = ["consul.io"]
-        ttl = "1h"
-      }
 
       connect {
         sidecar_service {
