@@ -65,15 +65,24 @@ func (f *Forwarder) ToLeader(w http.ResponseWriter, r *route.Request) bool {
 // ErrIsLeader says that this server leads, so that nothing needs forwarding.
 var ErrIsLeader = errors.New("this server leads")
 
+// errLost answers a request that was sent to a leader which was lost before it answered.
+func errLost() error {
+	return &structs.CodedError{Code: structs.CodeNoLeader, Err: structs.ErrNoLeader,
+		Text: "No cluster leader: the leader was lost while the request was under way, it may have been carried out or not"}
+}
+
+// errSuperseded is the cause with which a request to a former leader ends.
+var errSuperseded = errors.New("another server leads now")
+
 // leaderTripper finds the leader and sends the request to it. As long as nothing was sent it goes on with whoever
-// leads next.
+// leads next; so it does with a read that the leader did not answer before it was lost or another one led.
 type leaderTripper struct {
 	f   *Forwarder
-	ctx context.Context // bounds the search, not the request
+	ctx context.Context // bounds the first search, not the request
 }
 
 func (t *leaderTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	lead := t.f.lead
+	lead, search := t.f.lead, t.ctx
 	repeatable := (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
 		(req.Body == nil || req.Body == http.NoBody) && req.Header.Get("Upgrade") == ""
 	for backoff := 50 * time.Millisecond; ; backoff *= 2 {
@@ -84,11 +93,21 @@ func (t *leaderTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		var err error = structs.ErrNoLeader
 		if addr := lead.LeaderAddr(); addr != "" && addr != t.f.port.Addr() {
 			var res *http.Response
-			res, err = t.send(req, addr)
-			if err == nil || req.Context().Err() != nil || (!repeatable && !errors.Is(err, wire.ErrNotSent)) {
+			began := time.Now()
+			res, err = t.attempt(req, addr, repeatable)
+			switch {
+			case err == nil || req.Context().Err() != nil:
 				return res, err
+			case !errors.Is(err, wire.ErrNotSent) && !repeatable:
+				t.f.log.Warn("lost the leader while a request was under way", "leader", addr, "path", req.URL.Path, "error", err)
+				return nil, errLost()
 			}
 			t.f.log.Debug("could not reach the leader", "leader", addr, "error", err)
+			if time.Since(began) > t.f.wait { // it was sent, and took the time for a search with it
+				var cancel context.CancelFunc
+				search, cancel = context.WithTimeout(req.Context(), t.f.wait)
+				defer cancel()
+			}
 		}
 		var again <-chan time.Time
 		if !errors.Is(err, structs.ErrNoLeader) {
@@ -97,10 +116,46 @@ func (t *leaderTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		select {
 		case <-changed:
 		case <-again:
-		case <-t.ctx.Done():
+		case <-search.Done():
 			return nil, structs.ErrNoLeader
 		}
 	}
+}
+
+// attempt sends the request to the leader at addr and gives it up when another server leads: a leader that hangs would be
+// waited for until its connection is found dead. A write gets some time more for its answer, since it is not sent again.
+func (t *leaderTripper) attempt(req *http.Request, addr string, repeatable bool) (*http.Response, error) {
+	ctx, give := context.WithCancelCause(req.Context()) // an answer is read under it, so it ends with the request's
+	answered := make(chan struct{})
+	defer close(answered)
+	go func() { // ends with this attempt
+		for t.f.lead.LeaderAddr() == addr || t.f.lead.LeaderAddr() == "" {
+			changed := t.f.lead.LeaderChanged()
+			if now := t.f.lead.LeaderAddr(); now != addr && now != "" {
+				break
+			}
+			select {
+			case <-changed:
+			case <-answered:
+				return
+			}
+		}
+		if !repeatable {
+			last := time.NewTimer(t.f.wait)
+			defer last.Stop()
+			select {
+			case <-last.C:
+			case <-answered:
+				return
+			}
+		}
+		give(errSuperseded)
+	}()
+	res, err := t.send(req.WithContext(ctx), addr)
+	if err != nil && req.Context().Err() == nil && context.Cause(ctx) != nil {
+		err = errSuperseded
+	}
+	return res, err
 }
 
 func (t *leaderTripper) send(req *http.Request, addr string) (*http.Response, error) {

@@ -112,12 +112,55 @@ func TestOnlyReadsAreSentAgain(t *testing.T) {
 			return err
 		}})
 	lead = c.ports[0]
-	if code, got := ask(t, c.ports[1], "PUT", "/cut", "x"); code != 500 || calls.Load() != 1 {
+	if code, got := ask(t, c.ports[1], "PUT", "/cut", "x"); code != 500 || calls.Load() != 1 ||
+		!strings.Contains(got, "it may have been carried out or not") {
 		t.Fatalf("write: %d %q after %d calls", code, got, calls.Load())
 	}
 	calls.Store(0)
 	if code, got := ask(t, c.ports[1], "GET", "/cut", ""); code != 200 || got != "again" || calls.Load() != 2 {
 		t.Fatalf("read: %d %q after %d calls", code, got, calls.Load())
+	}
+}
+
+// TestAFormerLeaderThatHangs is waited for no longer than until another one leads: a read goes there, a write says that
+// nobody knows what became of it.
+func TestAFormerLeaderThatHangs(t *testing.T) {
+	arrived := make(chan struct{}, 1)
+	var c *cluster
+	c = newCluster(t, 3, route.Route{Path: "/hang", ServedBy: route.Leader, Callers: route.Public,
+		Handle: func(w http.ResponseWriter, r *route.Request) error {
+			arrived <- struct{}{}
+			if c.ports[0].IsLeader() {
+				<-r.Context().Done()
+				return r.Context().Err()
+			}
+			_, err := io.WriteString(w, "new")
+			return err
+		}})
+	for _, m := range c.ports {
+		m.fw.wait = 200 * time.Millisecond
+	}
+	for method, want := range map[string]string{"GET": "200 new", "PUT": "500 " + errLost().Error()} {
+		c.setLeader(c.ports[0].Addr())
+		got := make(chan string, 1)
+		go func() {
+			code, body := ask(t, c.ports[1], method, "/hang", "")
+			got <- fmt.Sprint(code, " ", body)
+		}()
+		<-arrived
+		select { // longer than a search takes
+		case text := <-got:
+			t.Errorf("%s while its leader leads: %s", method, text)
+		case <-time.After(300 * time.Millisecond):
+		}
+		c.setLeader(c.ports[2].Addr())
+		if text := <-got; text != want {
+			t.Errorf("%s: %q, want %q", method, text, want)
+		}
+		select {
+		case <-arrived:
+		default:
+		}
 	}
 }
 
