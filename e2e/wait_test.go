@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nomadlite/nomadlite/api"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -38,7 +40,7 @@ func awaitAllocs(t testing.TB, c *api.Client, jobID, what string, done func([]*s
 func describe(list []*structs.AllocationListStub) string {
 	out := ""
 	for _, a := range list {
-		out += fmt.Sprintf("\n  %s desired=%s client=%s %s", a.ID, a.DesiredStatus, a.ClientStatus, a.ClientDescription)
+		out += fmt.Sprintf("\n  %s on %s desired=%s client=%s %s %s", a.ID, a.NodeName, a.DesiredStatus, a.ClientStatus, a.ClientDescription, a.DesiredDescription)
 		for name, s := range a.TaskStates {
 			out += fmt.Sprintf("\n    task %s: %s failed=%v", name, s.State, s.Failed)
 			for _, e := range s.Events {
@@ -130,5 +132,26 @@ func awaitEval(t testing.TB, c *api.Client, id string) *structs.Evaluation {
 			return e
 		}
 		q.WaitIndex = meta.LastIndex
+	}
+}
+
+// awaitFile looks whether done agrees each time that something in a directory has changed.
+func awaitFile(t testing.TB, dir string, done func() bool) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MODIFY|unix.IN_CLOSE_WRITE); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	for until := time.Now().Add(waitLimit); !done(); {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(until).Milliseconds()))
+		if err != nil && err != unix.EINTR || n == 0 || time.Now().After(until) {
+			t.Fatalf("nothing of what is waited for was written to %s: %v", dir, err)
+		}
+		_, _ = unix.Read(fd, buf)
 	}
 }
