@@ -83,6 +83,12 @@ func (f *allocStatusFlags) one(ctx context.Context, c *call, id string) error {
 			rows = append(rows, [2]string{related[0], shortID(related[1], f.verbose)})
 		}
 	}
+	for _, w := range a.Awaits {
+		rows = append(rows, [2]string{"Waits For", fmt.Sprintf("the end of %s on node %s", shortID(w.ID, f.verbose), w.NodeName)})
+	}
+	if a.Fenced {
+		rows = append(rows, [2]string{"Fenced", "yes: its node ended it, since it could not reach the servers"})
+	}
 	if a.Orphaned() {
 		rows = append(rows, [2]string{"Orphaned", "yes: it was given up, and nobody knows whether it still runs"})
 	}

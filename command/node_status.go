@@ -93,7 +93,7 @@ func (f *nodeStatusFlags) list(ctx context.Context, c *call) error {
 			continue
 		}
 		row := []string{shortID(n.ID, f.verbose), n.NodePool, n.Datacenter, n.Name, orNone(n.NodeClass), yesNo(n.Drain),
-			n.SchedulingEligibility, n.Status}
+			eligibilityText(n.SchedulingEligibility, n.Maintenance), n.Status}
 		if f.os {
 			row = append(row, n.Attributes["os.name"])
 		}
@@ -113,6 +113,14 @@ func (f *nodeStatusFlags) list(ctx context.Context, c *call) error {
 		c.printf("\nResults have been paginated. To get the next page run:\n\nnomadlite node status -page-token %s\n", meta.NextToken)
 	}
 	return nil
+}
+
+// eligibilityText is a node's eligibility, and whether a maintenance masks it.
+func eligibilityText(eligibility string, m *structs.NodeMaintenance) string {
+	if m.Covers(time.Now()) {
+		return eligibility + " (maintenance)"
+	}
+	return eligibility
 }
 
 func runningAllocs(ctx context.Context, c *call, nodeID string) (int, error) {
@@ -141,7 +149,7 @@ func (f *nodeStatusFlags) one(ctx context.Context, c *call, n *structs.Node) err
 	}
 	c.printf("%s", pairs([2]string{"ID", n.ID}, [2]string{"Name", n.Name}, [2]string{"Node Pool", n.NodePool},
 		[2]string{"Class", orNone(n.NodeClass)}, [2]string{"DC", n.Datacenter}, [2]string{"Drain", yesNo(n.Drain)},
-		[2]string{"Eligibility", n.SchedulingEligibility}, [2]string{"Status", n.Status},
+		[2]string{"Eligibility", eligibilityText(n.SchedulingEligibility, n.Maintenance)}, [2]string{"Status", n.Status},
 		[2]string{"Drivers", strings.Join(healthy, ",")}))
 	f.maintenance(c, n)
 	if f.short {

@@ -49,6 +49,9 @@ func TestMaintenance(t *testing.T) {
 		return out
 	}
 	run("node", "maintenance", "-for", "20m", "-reason", "new disk", old.NodeID)
+	if list := run("node", "status"); strings.Count(list, "eligible (maintenance)") != 1 {
+		t.Errorf("the list does not show the one node in maintenance:\n%s", list)
+	}
 	node.Kill()
 	away := awaitNode(t, p.server.Client, old.NodeID, "the node's absence", func(n *structs.Node) bool { return n.Status == structs.NodeStatusDisconnected })
 	if away.SchedulingEligibility != structs.NodeEligible || away.Maintenance == nil {

@@ -63,6 +63,11 @@ func (s *Server) Stats() map[string]map[string]string {
 		},
 		"broker": {},
 	}
+	refused := s.store.Stats()
+	out["state"] = map[string]string{
+		"refused_observations": strconv.FormatUint(refused.RefusedObservations, 10),
+		"unknown_observations": strconv.FormatUint(refused.UnknownObservations, 10),
+	}
 	if log := s.lead.log(); log != nil {
 		out["raft"] = maps.Clone(log.Stats())
 	}

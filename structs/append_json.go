@@ -431,6 +431,9 @@ func (n *NodeListStub) AppendJSON(dst []byte) []byte {
 	} else {
 		o.any("LastDrain", n.LastDrain)
 	}
+	if n.Maintenance != nil {
+		o.any("Maintenance", n.Maintenance)
+	}
 	o.uint("CreateIndex", n.CreateIndex)
 	o.uint("ModifyIndex", n.ModifyIndex)
 	return o.close()

@@ -68,6 +68,7 @@ type NodeListStub struct {
 	NodeResources         *NodeResources         `json:",omitempty"`
 	ReservedResources     *NodeReservedResources `json:",omitempty"`
 	LastDrain             *DrainMetadata
+	Maintenance           *NodeMaintenance `json:",omitempty"`
 	CreateIndex           uint64
 	ModifyIndex           uint64
 }

@@ -111,6 +111,7 @@ func (n *Node) Stub() *NodeListStub {
 		StatusDescription:     n.StatusDescription,
 		Drivers:               n.Drivers,
 		LastDrain:             n.LastDrain,
+		Maintenance:           n.Maintenance,
 		CreateIndex:           n.CreateIndex,
 		ModifyIndex:           n.ModifyIndex,
 	}

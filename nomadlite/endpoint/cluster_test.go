@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/nomadlite/worker"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -246,6 +247,7 @@ func TestFuzzySearch(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	s := newServer(t)
 	s.register(job("web"))
+	s.apply(fsm.KindAllocObserve, &fsm.AllocObserve{Observations: []*structs.AllocObservation{{AllocID: "gone", ObservedStatus: "running"}}})
 	var got struct {
 		Timestamp string
 		Gauges    []gauge
@@ -260,6 +262,9 @@ func TestMetrics(t *testing.T) {
 	}
 	if values["nomad.nomad.job_status.pending"] != 1 || values["nomad.runtime.num_goroutines"] < 1 {
 		t.Errorf("gauges are %v", values)
+	}
+	if refused, ok := values["nomad.nomad.state.refused_observations"]; !ok || refused != 0 || values["nomad.nomad.state.unknown_observations"] != 1 {
+		t.Errorf("gauges of what was refused: %v", values)
 	}
 	if got.Counters[0].Count != 1 || got.Samples[0].Count != 1 || got.Samples[0].Mean <= 0 || got.Points == nil {
 		t.Errorf("metrics are %+v", got)

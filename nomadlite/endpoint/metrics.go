@@ -160,6 +160,9 @@ func (b *Backend) gauges() []gauge {
 		"nomad.nomad.job_summary.lost":     0,
 		"nomad.nomad.job_summary.unknown":  0,
 	}
+	refused := b.Store.Stats() // reports that went back in an allocation's life, and those of what is not there
+	values["nomad.nomad.state.refused_observations"] = float64(refused.RefusedObservations)
+	values["nomad.nomad.state.unknown_observations"] = float64(refused.UnknownObservations)
 	snap := b.Store.Snapshot()
 	for job := range snap.Jobs(nil, structs.AllNamespaces) {
 		values["nomad.nomad.job_status."+job.Status]++
