@@ -19,7 +19,6 @@ var missing = map[string]string{
 	"agent -acl-replication-token": "access control", "agent -client-intro-token": "node introduction",
 	"agent -dev-connect": "service mesh", "agent -dev-consul": "Consul", "agent -dev-vault": "Vault",
 	"agent -eventlog": "Windows only", "agent -eventlog-level": "Windows only",
-	"job init -connect":  "service mesh",
 	"job init -template": "variables", "job init -list-templates": "variables",
 }
 

@@ -15,21 +15,33 @@ var exampleJob string
 //go:embed templates/example-short.nomad.hcl
 var exampleJobShort string
 
+//go:embed templates/example-connect.nomad.hcl
+var exampleMesh string
+
+//go:embed templates/example-connect-short.nomad.hcl
+var exampleMeshShort string
+
 func jobInit() *spec {
 	return &spec{name: "job init", args: "[filename]", synopsis: "Write an example jobspec",
 		help: `Writes an example jobspec to start from; the file is called example.nomad.hcl unless another name is
 given. A file that exists is never overwritten.`,
 		minArgs: 0, maxArgs: 1,
 		prepare: func(fs *flag.FlagSet) func(context.Context, *call) error {
-			var short bool
+			var short, mesh bool
 			fs.BoolVar(&short, "short", false, "Write one without comments.")
+			fs.BoolVar(&mesh, "connect", false, "Write one with a service mesh.")
 			return func(_ context.Context, c *call) error {
 				name := "example.nomad.hcl"
 				if len(c.args) == 1 {
 					name = c.args[0]
 				}
 				text := exampleJob
-				if short {
+				switch {
+				case mesh && short:
+					text = exampleMeshShort
+				case mesh:
+					text = exampleMesh
+				case short:
 					text = exampleJobShort
 				}
 				file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -57,6 +57,9 @@ func (f *jobspecFlags) parse(c *call, path string) (*structs.Job, *structs.JobSu
 	if f.json && !jobspec.IsJSON(body) {
 		return nil, nil, fmt.Errorf("%s: -json was given, but the file is no JSON object", name)
 	}
+	if jobspec.IsJSON(body) && len(f.vars)+len(f.varFiles) > 0 {
+		return nil, nil, fmt.Errorf("%s: -var and -var-file are for jobspecs in HCL: a job in JSON has no variables", name)
+	}
 	result, err := jobspec.Parse(jobspec.Config{Path: name, Body: body, AllowFS: true, Strict: f.strict,
 		Vars: f.vars, VarFiles: f.varFiles, Env: c.environ})
 	if err != nil {

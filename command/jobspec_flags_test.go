@@ -97,3 +97,15 @@ func TestAddressesAreNoJobspecs(t *testing.T) {
 		}
 	}
 }
+
+// Variables of a job that has none are no silent mistake.
+func TestJobsInJSONTakeNoVariables(t *testing.T) {
+	for _, flag := range []string{"-var=n=1", "-var-file=n.vars"} {
+		s, out, errs := testStreams()
+		s.in = strings.NewReader(`{"ID": "x", "TaskGroups": []}`)
+		if code := run("nomadlite", []string{"job", "run", "-output", "-json", flag, "-"}, s); code != 1 ||
+			!strings.Contains(errs.String(), "has no variables") {
+			t.Errorf("%s: got %d %s %s", flag, code, out, errs)
+		}
+	}
+}

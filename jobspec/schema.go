@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,8 @@ func (s *schema) names(extra ...string) []string {
 	for n := range s.blocks {
 		names = append(names, n)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // mapOrBlock are the members which may be written as a block or as a map.
