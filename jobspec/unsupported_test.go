@@ -17,7 +17,6 @@ var features = []struct {
 	word             string
 }{
 	{name: "multiregion", job: "multiregion {\n region \"a\" {}\n}", refused: true, word: "multiregion"},
-	{name: "max_run_duration", job: "type = \"batch\"", group: "max_run_duration = \"1m\"", word: "max_run_duration"},
 	{name: "bridge network", group: "network {\n mode = \"bridge\"\n}", word: `network mode "bridge"`},
 	{name: "cni network", group: "network {\n mode = \"cni/x\"\n}", word: `network mode "cni/x"`},
 	{name: "host volume", group: "volume \"v\" {\n type = \"host\"\n source = \"s\"\n}", word: `volume "v"`},

@@ -27,9 +27,6 @@ func (u *unsupported) addf(format string, args ...any) {
 }
 
 func (u *unsupported) group(in unsupported, tg *TaskGroup) {
-	if Val(tg.MaxRunDuration) > 0 {
-		in.addf("max_run_duration has no effect yet: its tasks run as long as they like")
-	}
 	for _, n := range tg.Networks {
 		if n.Mode != "" && n.Mode != "host" && n.Mode != "none" {
 			in.addf("network mode %q is offered by no node yet: its allocations cannot run", n.Mode)

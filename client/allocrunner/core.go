@@ -70,6 +70,7 @@ const (
 	MainDead     Cause = "main dead"
 	PrerunFailed Cause = "prerun failed"
 	LeaseOver    Cause = "lease over"
+	RanTooLong   Cause = "ran too long"
 	AgentLeaving Cause = "agent leaving" // a dev agent takes its allocations with it
 )
 
@@ -79,6 +80,7 @@ type view struct {
 	Stop     bool // the servers want it stopped
 	Leave    bool // a dev agent is leaving: everything ends, nothing more begins
 	Fenced   bool // its lease has run out
+	Overdue  bool // it has run for max_run_duration
 	Depart   bool // the node goes for good: everything ends in the ordinary order
 	NoDelay  bool
 	Delay    time.Duration // the group's shutdown_delay
@@ -134,6 +136,8 @@ func decideRunning(v view) decision {
 		return decision{Act: endTasks, Cause: AgentLeaving}
 	case v.Fenced:
 		return decision{Act: endTasks, Cause: LeaseOver}
+	case v.Overdue && !mainsOver(v.Tasks):
+		return decision{Act: endTasks, Cause: RanTooLong}
 	case v.Record.RestartAll != nil:
 		return decideRestart(v)
 	}
@@ -274,7 +278,7 @@ func decideEnded(v view) decision {
 		}
 		alive = true
 		switch {
-		case !ran || v.Leave:
+		case !ran || v.Leave || v.Record.Cause == RanTooLong:
 			if !t.Stopping {
 				drop = append(drop, t.Name)
 			}

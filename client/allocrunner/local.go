@@ -11,7 +11,8 @@ import (
 
 // Local is the runner's record on disk. Values behind its pointers and in its maps are never changed in place.
 type Local struct {
-	Prerun     bool // alloc prerun hooks are done
+	Made       boottime.Deadline // the moment from which max_run_duration counts
+	Prerun     bool              // alloc prerun hooks are done
 	Begun      time.Time
 	Cause      Cause // why all tasks end
 	Prestopped bool

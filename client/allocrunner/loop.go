@@ -32,6 +32,7 @@ func (r *Runner) Run(ctx context.Context) {
 // Resume lets tasks go on that an earlier agent had begun. Who takes the steps by himself, as a simulation does, calls it
 // once and then Step; Run does both.
 func (r *Runner) Resume(ctx context.Context) {
+	r.keepBegin()
 	for _, t := range r.tasks {
 		v := t.runner.View()
 		if v.Phase != taskrunner.Dead && (v.Phase != taskrunner.Waiting || v.Stopping) {
@@ -55,7 +56,10 @@ func (r *Runner) Step(ctx context.Context) (taken bool, left time.Duration) {
 		if r.previous != nil {
 			r.tellPrevious(r.previous)
 		}
-		return false, soonest(d.Left, again)
+		r.mu.Lock()
+		left, _ := r.leftToRun()
+		r.mu.Unlock()
+		return false, soonest(soonest(d.Left, again), left)
 	}
 	r.perform(ctx, d)
 	return true, 0
@@ -86,6 +90,7 @@ func (r *Runner) view() view {
 	if d := r.delayLocked(); !d.IsZero() {
 		v.Left = d.Remaining(r.cfg.Clock)
 	}
+	_, v.Overdue = r.leftToRun()
 	return v
 }
 
@@ -209,6 +214,10 @@ func (r *Runner) prerun(ctx context.Context) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
+	if left, _ := r.leftToRun(); left > 0 {
+		alarm := time.AfterFunc(left, cancel)
+		defer alarm.Stop()
+	}
 	if r.alloc.ServerTerminal() || r.leaving || r.departing || !r.local.Fence.IsZero() {
 		cancel()
 	}
@@ -285,6 +294,8 @@ func (r *Runner) beginEnd(d decision) {
 			}
 		case LeaseOver:
 			why = taskrunner.EventLeaseOver()
+		case RanTooLong:
+			why = taskrunner.EventRanTooLong(descTooLong)
 		}
 		if v := t.runner.View(); why != nil && v.Phase != taskrunner.Dead && t.role != rolePoststop {
 			t.runner.Emit(why)

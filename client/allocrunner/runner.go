@@ -118,6 +118,9 @@ func New(cfg Config, record *Local, tasks map[string]*taskrunner.Local) (*Runner
 	}
 	saved := r.local
 	r.saved.Store(&saved)
+	if r.local.Made.IsZero() {
+		r.local.Made = boottime.After(cfg.Clock, 0)
+	}
 	if r.local.Done {
 		close(r.over)
 	}
@@ -185,6 +188,9 @@ func (r *Runner) Observation() *structs.AllocObservation {
 		AllocID: r.cfg.Alloc.ID, TaskStates: states, DeploymentStatus: saved.Health, Time: r.cfg.Clock.Now().UnixNano(),
 	}
 	o.ObservedStatus, o.ClientDescription = observe(saved.Done, states)
+	if saved.Done && saved.Cause == RanTooLong {
+		o.ObservedStatus, o.ClientDescription = structs.AllocClientStatusComplete, descTooLong
+	}
 	o.Fenced = saved.Cause == LeaseOver
 	return o
 }

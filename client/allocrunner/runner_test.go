@@ -124,6 +124,7 @@ type rig struct {
 	disk     *disk
 	store    Store // the disk, unless a test set another
 	hooks    *trace
+	more     []hook.Hook // after hooks
 	alloc    *structs.Allocation
 	previous chan struct{}
 	runner   *Runner
@@ -156,7 +157,7 @@ func (r *rig) run() {
 	}
 	record, tasks := r.disk.load(r.t)
 	runner, err := New(Config{
-		Alloc: r.alloc, Drivers: drivers{r.driver}, Hooks: []hook.Hook{r.hooks},
+		Alloc: r.alloc, Drivers: drivers{r.driver}, Hooks: append([]hook.Hook{r.hooks}, r.more...),
 		TaskHooks: func(*structs.Task) []hook.Hook { return nil },
 		Build: func(_ context.Context, b taskrunner.BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil

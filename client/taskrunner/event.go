@@ -58,6 +58,13 @@ func EventLeaseOver() *structs.TaskEvent {
 	return e
 }
 
+// EventRanTooLong says that the allocation has run for as long as it may; it does not fail the task.
+func EventRanTooLong(message string) *structs.TaskEvent {
+	e := event(structs.TaskKilling, message, map[string]string{"kill_reason": message})
+	e.KillReason = message
+	return e
+}
+
 // EventNodeLeaving says that the node goes for good; it fails the task.
 func EventNodeLeaving() *structs.TaskEvent {
 	const message = "Node is leaving the cluster"
