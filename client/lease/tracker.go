@@ -65,7 +65,7 @@ func (t *Tracker) Hold(id string, lease, kill time.Duration, restored bool) <-ch
 	if !a.over {
 		a.lease, a.kill = lease, kill
 	}
-	if restored || t.age() <= lease/2 {
+	if restored || !a.over && t.age() <= lease/2 {
 		a.begin()
 	}
 	return a.gate
@@ -94,11 +94,14 @@ func (t *Tracker) Drop(id string) {
 	delete(t.allocs, id)
 }
 
-// age is the time since the last confirmed heartbeat was sent; very long when there was none in this boot.
+// never is the age of a heartbeat that there was none of.
+const never = time.Duration(1 << 62)
+
+// age is the time since the last confirmed heartbeat was sent; never when there was none in this boot.
 func (t *Tracker) age() time.Duration {
 	now, boot := t.clock.Boot()
 	if t.last.BootID != boot || t.last.Sent <= 0 {
-		return 1 << 62
+		return never
 	}
 	return now - t.last.Sent
 }
@@ -112,7 +115,7 @@ func (t *Tracker) Confirm(m Moment) []Over {
 		t.last = m
 	}
 	for _, a := range t.allocs {
-		if t.age() <= a.lease/2 {
+		if !a.over && t.age() <= a.lease/2 {
 			a.begin()
 		}
 	}
@@ -126,18 +129,20 @@ func (t *Tracker) Expired() (over []Over, next time.Duration) {
 	defer t.mu.Unlock()
 	over, next = t.expire(), -1
 	for _, a := range t.allocs {
-		if at := t.last.Sent + a.lease; a.begun && !a.over && (next < 0 || at < next) {
+		if at := t.last.Sent + a.lease; !a.over && (a.begun || t.age() < never) && (next < 0 || at < next) {
 			next = at
 		}
 	}
 	return over, next
 }
 
+// expire ends also what waits to begin since before contact was lost: the servers may have given it up meanwhile, and a
+// heartbeat which they confirm later does not tell that they have not.
 func (t *Tracker) expire() []Over {
 	var out []Over
 	age := t.age()
 	for id, a := range t.allocs {
-		if !a.begun || a.over || age < a.lease {
+		if a.over || age < a.lease || !a.begun && age == never {
 			continue
 		}
 		a.over, a.dead = true, t.deadline(a)

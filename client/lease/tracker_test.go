@@ -125,6 +125,23 @@ func TestNewLeaseBeginsWithAFreshHeartbeat(t *testing.T) {
 	})
 }
 
+// TestLeaseThatNeverBeganRunsOutToo since the servers give up what they do not hear of, whether it began or not: a heartbeat
+// that is confirmed after that must not let it begin beside its replacement.
+func TestLeaseThatNeverBeganRunsOutToo(t *testing.T) {
+	with(t, func(r *rig) {
+		r.Confirm(r.sent())
+		time.Sleep(6 * time.Second)
+		gate := r.Hold("a", 10*time.Second, time.Second, false)
+		if next := r.over(); next != r.Last().Sent+10*time.Second {
+			t.Errorf("next look at %s", next)
+		}
+		time.Sleep(6 * time.Second)
+		if over := r.Confirm(r.sent()); len(over) != 1 || isOpen(gate) {
+			t.Errorf("run out: %v, begun: %v", over, isOpen(gate))
+		}
+	})
+}
+
 // TestRestoredLease goes on from what was kept, and a lease of another boot is over.
 func TestRestoredLease(t *testing.T) {
 	with(t, func(r *rig) {
