@@ -13,7 +13,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		}
 	}
 	for _, g := range []group{
-		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"alloc", "Work with allocations"},
+		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"job periodic", "Work with periodic jobs"},
+		{"alloc", "Work with allocations"},
 		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
 		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
@@ -37,6 +38,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobTagUnset())
 	add(jobAllocs())
 	add(jobEval())
+	add(jobDispatch())
+	add(jobPeriodicForce())
 	add(allocStatus(), "alloc-status")
 	add(allocLogs(), "logs")
 	add(allocStop())

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nomadlite/nomadlite/api"
 	"github.com/nomadlite/nomadlite/structs"
@@ -76,6 +77,11 @@ func (f *jobRunFlags) run(ctx context.Context, c *call) error {
 	}
 	if answer.EvalID == "" { // periodic and parameterized jobs are launched later
 		c.printf("Job registration successful\n")
+		canonical := job.Copy()
+		canonical.Canonicalize()
+		if next := canonical.NextLaunch(time.Now()); !next.IsZero() {
+			c.printf("Approximate next launch time: %s (%s from now)\n", next.Format(time.RFC3339), prettyDuration(time.Until(next)))
+		}
 		return nil
 	}
 	if f.detach {

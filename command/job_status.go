@@ -96,15 +96,25 @@ func (f *jobStatusFlags) one(ctx context.Context, c *call, id string) error {
 		f.asJSON, f.tmpl); done {
 		return err
 	}
-	c.printf("%s", pairs([][2]string{
+	head := [][2]string{
 		{"ID", jobID}, {"Name", structs.Val(job.Name)}, {"Submit Date", formatNano(job.SubmitTime)},
 		{"Type", structs.Val(job.Type)}, {"Priority", fmt.Sprint(structs.Val(job.Priority))},
 		{"Datacenters", strings.Join(job.Datacenters, ",")}, {"Namespace", structs.Val(job.Namespace)},
 		{"Node Pool", structs.Val(job.NodePool)}, {"Status", jobStatusText(job.Status, job.Stop)},
-		{"Periodic", yesNo(job.Periodic != nil)}, {"Parameterized", yesNo(job.ParameterizedJob != nil)},
-	}...))
-	if f.short {
+		{"Periodic", yesNo(job.Periodic != nil)}, {"Parameterized", yesNo(job.IsParameterized())},
+	}
+	if job.IsPeriodic() {
+		head = append(head, [2]string{"Next Periodic Launch", nextLaunchText(job, time.Now())})
+	}
+	if job.ParentID != "" {
+		head = append(head, [2]string{"Parent Job", job.ParentID})
+	}
+	c.printf("%s", pairs(head...))
+	switch {
+	case f.short:
 		return nil
+	case !job.HasOwnAllocations():
+		return f.children(ctx, c, job, summary)
 	}
 	f.summary(c, summary)
 	if f.evals {
