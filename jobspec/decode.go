@@ -36,6 +36,7 @@ type instance struct {
 	ctx    *hcl.EvalContext
 	rng    hcl.Range // of the block's head
 	typRng hcl.Range
+	ofTask bool // where a block may stand in groups and in tasks
 }
 
 func (d *decoder) add(diags ...*hcl.Diagnostic) { d.diags = append(d.diags, diags...) }
@@ -149,7 +150,7 @@ func (d *decoder) taskScaling(i instance) *structs.ScalingPolicy {
 	default:
 		d.add(errorAt(i.rng, "Unknown kind of scaling", `%q is neither "cpu" nor "mem".`, i.labels[0]))
 	}
-	i.labels = nil
+	i.labels, i.ofTask = nil, true
 	d.body(i, reflect.ValueOf(p).Elem(), nil)
 	return p
 }
@@ -219,7 +220,7 @@ func (d *decoder) body(i instance, target reflect.Value, more extras) {
 		}
 		d.block(b, s, f, target.Field(f.index), seen)
 	})
-	for _, name := range required(s.typ) {
+	for _, name := range required(s.typ, i) {
 		if _, ok := i.body.Attributes[name]; !ok {
 			d.add(errorAt(i.rng, fmt.Sprintf("Missing required argument %q", name),
 				"The argument %q is required %s.", name, where))

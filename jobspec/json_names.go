@@ -31,35 +31,39 @@ type nameReader struct {
 func unknownNames(cfg Config, body []byte, begin int) hcl.Diagnostics {
 	r := &nameReader{dec: json.NewDecoder(bytes.NewReader(body)), begin: begin, cfg: cfg,
 		members: map[reflect.Type]map[string]reflect.Type{}}
-	_ = r.value(reflect.TypeFor[structs.Job](), "") // what cannot be read was told by the decoder
+	_, _ = r.value(reflect.TypeFor[structs.Job](), "") // what cannot be read was told by the decoder
 	return r.diags
 }
 
-// value reads one value of type t at path.
-func (r *nameReader) value(t reflect.Type, path string) error {
+// value reads one value of type t at path, and says whether it is as good as none.
+func (r *nameReader) value(t reflect.Type, path string) (empty bool, err error) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	token, err := r.dec.Token()
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch token {
+	case nil, "", false:
+		return true, nil
 	case json.Delim('{'):
-		return r.object(t, path)
+		empty = !r.dec.More()
+		return empty, r.object(t, path)
 	case json.Delim('['):
+		empty = !r.dec.More()
 		var elem reflect.Type
 		if t != nil && t.Kind() == reflect.Slice {
 			elem = t.Elem()
 		}
 		for i := 0; r.dec.More(); i++ {
-			if err := r.value(elem, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-				return err
+			if _, err := r.value(elem, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return false, err
 			}
 		}
 		_, err = r.dec.Token()
 	}
-	return err
+	return empty, err
 }
 
 // object reads the members of an object whose brace is read already. Of a type that is not known all names are good.
@@ -74,18 +78,21 @@ func (r *nameReader) object(t reflect.Type, path string) error {
 			return io.ErrUnexpectedEOF
 		}
 		inner, place := reflect.Type(nil), strings.TrimPrefix(path+"."+name, ".")
+		end, unknown := r.begin+int(r.dec.InputOffset()), false
 		switch {
 		case t == nil:
 		case t.Kind() == reflect.Map:
 			inner = t.Elem()
 		case t.Kind() == reflect.Struct:
 			inner, ok = r.membersOf(t)[strings.ToLower(name)]
-			if !ok {
-				r.tell(t, name, place)
-			}
+			unknown = !ok
 		}
-		if err := r.value(inner, place); err != nil {
+		empty, err := r.value(inner, place)
+		if err != nil {
 			return err
+		}
+		if unknown && !empty { // older versions wrote null for members which are no more
+			r.tell(t, end, name, place)
 		}
 	}
 	_, err := r.dec.Token()
@@ -109,11 +116,11 @@ func (r *nameReader) membersOf(t reflect.Type) map[string]reflect.Type {
 	return members
 }
 
-func (r *nameReader) tell(t reflect.Type, name, place string) {
+// tell adds a warning about a name that ends at a byte of the text.
+func (r *nameReader) tell(t reflect.Type, end int, name, place string) {
 	if len(r.diags) > maxUnknownNames {
 		return
 	}
-	end := r.begin + int(r.dec.InputOffset())
 	rng := hcl.Range{Filename: r.cfg.Path, Start: position(r.cfg.Body, max(end-len(name)-2, 0)), End: position(r.cfg.Body, end)}
 	d := warningAt(rng, "Name without effect",
 		"%s is not a member of %s and is left out.", place, t.Name())

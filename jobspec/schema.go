@@ -90,15 +90,17 @@ func mapOrBlock(t reflect.Type, name string) bool {
 	return false
 }
 
-// required names what must be written in a block of type t.
-func required(t reflect.Type) []string {
+// required names what must be written in a block of type t, which is i.
+func required(t reflect.Type, i instance) []string {
 	switch t {
 	case reflect.TypeFor[structs.Action]():
 		return []string{"command"}
 	case reflect.TypeFor[structs.TaskLifecycle]():
 		return []string{"hook"}
 	case reflect.TypeFor[structs.ScalingPolicy]():
-		return []string{"max"}
+		if !i.ofTask { // there the policy may do without
+			return []string{"max"}
+		}
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestWrappedWeightIsTold(t *testing.T) {
 // Names in a JSON job that nothing reads are told with their places; those in free-form values are not looked at.
 func TestUnknownNamesInJSONAreTold(t *testing.T) {
 	job, words := warned(t, `{"Job": {"id": "x", "Prio": 3,
- "Meta": {"any": "thing"}, "UI": {"Links": [{"URL": "u"}]}, "CreateIndex": 4,
+ "ConsulToken": null, "VaultToken": "", "Old": {}, "Older": [], "Oldest": false, "Meta": {"any": "thing"}, "UI": {"Links": [{"URL": "u"}]}, "CreateIndex": 4,
  "TaskGroups": [{"Name": "g", "Cuont": 3, "Volumes": {"v": {"Sauce": "s"}},
   "Tasks": [{"Name": "t", "Config": {"what": {"Ever": 1}}, "Templates": [null, {"Dest": {"deep": [1]}}]}]}]}}`)
 	want := []string{
@@ -74,5 +74,15 @@ func TestUnknownNamesInJSONAreTold(t *testing.T) {
 	many := strings.Repeat(`"A": 1, `, 5000)
 	if _, words := warned(t, `{`+many+`"ID": "x", "TaskGroups": []}`); strings.Count(words, "\n") != 21 {
 		t.Errorf("%d warnings", strings.Count(words, "\n"))
+	}
+}
+
+// A scaling block of a task may leave its bounds to the policy, one of a group has a bound.
+func TestScalingOfATaskNeedsNoMax(t *testing.T) {
+	const body = "job \"x\" {\n group \"g\" {\n task \"t\" {\n driver = \"mock\"\n scaling \"cpu\" {\n policy {\n a = 1\n }\n }\n }\n }\n}"
+	job, words := warned(t, body)
+	job.Canonicalize()
+	if p := job.TaskGroups[0].Tasks[0].ScalingPolicies[0]; p.Max != nil || p.Type != "vertical_cpu" || words != "" || job.Validate() != nil {
+		t.Errorf("got %+v, %s, %v", p, words, job.Validate())
 	}
 }

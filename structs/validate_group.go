@@ -249,10 +249,18 @@ func (u *UpdateStrategy) validate(s scope) {
 	}
 }
 
+// validate checks the bounds of a group's count; max must be there.
 func (p *ScalingPolicy) validate(s scope) {
+	if p.Max == nil {
+		s.addf("max is missing")
+	}
+	p.validateBounds(s)
+}
+
+// validateBounds checks bounds, of which those of a task's resources may be left open.
+func (p *ScalingPolicy) validateBounds(s scope) {
 	switch {
 	case p.Max == nil:
-		s.addf("max is missing")
 	case *p.Max < 0:
 		s.addf("max must not be negative (it is %d)", *p.Max)
 	case Val(p.Min) > *p.Max:

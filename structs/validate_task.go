@@ -55,7 +55,7 @@ func (t *Task) validate(s scope, j *Job, tg *TaskGroup) {
 	t.validateMounts(s, tg)
 	t.validateNamed(s)
 	for _, p := range t.ScalingPolicies {
-		p.validate(s.in("scaling"))
+		p.validateBounds(s.in("scaling"))
 	}
 	if t.Vault != nil {
 		s.addf("vault: Vault is not enabled on the servers")
