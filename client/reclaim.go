@@ -32,9 +32,8 @@ func (c *Client) reclaim(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reclaimLimit)
 	defer cancel()
 	tasks, err := c.supervisor.List(ctx)
-	if err != nil {
-		c.log.Warn("supervisor does not tell what an earlier agent left", "error", err)
-		return
+	if err != nil { // those that answer are heard all the same
+		c.log.Error("supervisor does not tell what an earlier agent left", "error", err)
 	}
 	var wait sync.WaitGroup
 	for _, t := range tasks {

@@ -148,12 +148,37 @@ func removeCgroup(path string) error {
 	if readErr != nil {
 		return err
 	}
+	var faults []error
 	for _, e := range entries {
 		if e.IsDir() {
-			removeCgroup(filepath.Join(path, e.Name()))
+			faults = append(faults, removeCgroup(filepath.Join(path, e.Name())))
 		}
 	}
-	return os.Remove(path)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(append(faults, err)...)
+	}
+	return nil
+}
+
+// clearTimeout is how long the processes of a cgroup that is to be removed may take to die.
+const clearTimeout = 5 * time.Second
+
+// clearCgroup removes a cgroup, with the processes that are still in it.
+func clearCgroup(path string) error {
+	err := removeCgroup(path)
+	if err == nil {
+		return nil
+	}
+	if killErr := killCgroup(path); killErr != nil {
+		return fmt.Errorf("remove cgroup: %w", errors.Join(err, killErr))
+	}
+	if !awaitEmpty(path, clearTimeout) {
+		return fmt.Errorf("remove cgroup %s: processes %v in it do not die", path, cgroupPIDs(path))
+	}
+	if err := removeCgroup(path); err != nil {
+		return fmt.Errorf("remove cgroup: %w", err)
+	}
+	return nil
 }
 
 // cgroupPIDs lists the processes of a cgroup and those below it.

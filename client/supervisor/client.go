@@ -24,6 +24,7 @@ var (
 	ErrNotFound = errors.New("supervisor knows no such task")
 	ErrRunning  = errors.New("task still runs")
 	ErrStart    = errors.New("cannot start")
+	ErrSilent   = errors.New("no answer")
 )
 
 // Config of a Client.
@@ -121,7 +122,8 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 		return nil, fmt.Errorf("make directory of supervisors: %w", err)
 	}
 	allocdir.Spread(c.cfg.Dir)
-	if _, err := c.dialAll(ctx); err != nil {
+	silent, err := c.dialAll(ctx, nil)
+	if err != nil {
 		return nil, err
 	}
 	// When one was lost and no other has come, its tasks wait for a new one to take them over.
@@ -134,7 +136,7 @@ func (c *Client) live(ctx context.Context) ([]*conn, error) {
 		return nil, err
 	}
 	// One whose agent died while starting it may have been quicker to take the tasks over.
-	if _, err := c.dialAll(ctx); err != nil {
+	if _, err := c.dialAll(ctx, silent); err != nil {
 		return nil, err
 	}
 	c.found()
@@ -268,8 +270,13 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 				return info, err
 			}
 		}
-		conn, began := conns[len(conns)-1], time.Now()
-		if spec.Lease != nil && conn.hello.Version < leaseVersion {
+		conns = slices.DeleteFunc(conns, (*conn).frozen)
+		began := time.Now()
+		var conn *conn
+		if n := len(conns); n > 0 {
+			conn = conns[n-1]
+		}
+		if conn == nil || spec.Lease != nil && conn.hello.Version < leaseVersion {
 			if conn, err = c.another(ctx); err != nil {
 				return nil, err
 			}
@@ -334,6 +341,7 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 		c.mu.Unlock()
 		slices.SortStableFunc(conns, func(a, b *conn) int { return boolInt(b.hello.Name == owner) - boolInt(a.hello.Name == owner) })
 		lost := false
+		var silent error
 		if !req.deadline.IsZero() {
 			req.Timeout = max(0, time.Until(req.deadline))
 		}
@@ -347,6 +355,8 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 				}
 				lost = true
 			case errors.As(err, &ref) && ref.code == codeNotFound:
+			case errors.Is(err, ErrSilent):
+				silent = err // another may have the task
 			case err != nil:
 				return nil, callError(err)
 			default:
@@ -358,6 +368,9 @@ func (c *Client) onTask(ctx context.Context, req request) (*response, error) {
 		}
 		if lost {
 			continue
+		}
+		if silent != nil {
+			return nil, fmt.Errorf("ask for task %s: %w", req.TaskID, silent)
 		}
 		if found, err := c.search(ctx); err != nil {
 			return nil, err
@@ -452,21 +465,23 @@ func (c *Client) Ack(ctx context.Context, taskID string) error {
 	return err
 }
 
-// List describes all tasks of all supervisors.
+// List describes all tasks of all supervisors that answer; it is an error when one does not.
 func (c *Client) List(ctx context.Context) ([]TaskInfo, error) {
 	conns, err := c.live(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []TaskInfo
+	var faults []error
 	for _, conn := range conns {
 		resp, err := conn.call(ctx, request{Op: opList})
 		if err != nil {
-			return nil, callError(err)
+			faults = append(faults, callError(err))
+			continue
 		}
 		out = append(out, resp.Tasks...)
 	}
-	return out, nil
+	return out, errors.Join(faults...)
 }
 
 // Shutdown asks every supervisor that has no running tasks to end; the others stay and are an error.

@@ -27,6 +27,7 @@ type conn struct {
 	mu      sync.Mutex
 	next    uint64
 	waiting map[uint64]chan *response
+	late    map[uint64]string // tasks whose start was not answered in time: one that comes after all is ended
 	dead    bool
 	done    chan struct{} // closed when dead
 	onEnd   func()        // called then
@@ -44,7 +45,7 @@ func dial(ctx context.Context, dir, name string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to supervisor %s: %w", name, err)
 	}
-	c := &conn{net: nc, waiting: map[uint64]chan *response{}, done: make(chan struct{})}
+	c := &conn{net: nc, waiting: map[uint64]chan *response{}, late: map[uint64]string{}, done: make(chan struct{})}
 	go c.read()
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
@@ -69,11 +70,15 @@ func (c *conn) read() {
 			break
 		}
 		c.mu.Lock()
-		ch := c.waiting[resp.ID]
+		ch, task := c.waiting[resp.ID], c.late[resp.ID]
 		delete(c.waiting, resp.ID)
+		delete(c.late, resp.ID)
 		c.mu.Unlock()
 		if ch != nil {
 			ch <- resp
+		}
+		if task != "" && resp.Task != nil {
+			go c.endLate(task)
 		}
 	}
 	c.net.Close()
@@ -90,8 +95,45 @@ func (c *conn) read() {
 	}
 }
 
-// call sends a request and waits for its answer. A refusal is returned as *refusal, errLost when the supervisor went.
+// answerLimit bounds a call that is answered at once; actLimit is for those which first start, or end, processes.
+const (
+	answerLimit = 5 * time.Second
+	actLimit    = 30 * time.Second
+)
+
+// limit is how long the answer to a request may take; 0 for ever.
+func (r *request) limit() time.Duration {
+	switch r.Op {
+	case opWait:
+		return 0
+	case opStop:
+		return r.Timeout + actLimit
+	case opStart, opDestroy:
+		return actLimit
+	}
+	return answerLimit
+}
+
+// frozen says that the supervisor's process was stopped, as by SIGSTOP: it answers nothing until it is continued.
+func (c *conn) frozen() bool { return frozen(c.hello.PID) }
+
+func (c *conn) silent(op, why string) error {
+	return fmt.Errorf("%w to %q: supervisor %s (process %d) %s", ErrSilent, op, c.hello.Name, c.hello.PID, why)
+}
+
+// endLate ends a task that was started after nobody waited for it any more.
+func (c *conn) endLate(task string) {
+	ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+	defer cancel()
+	_, _ = c.call(ctx, request{Op: opDestroy, TaskID: task, Force: true}) // else the next agent finds it, and no record of it
+}
+
+// call sends a request and waits for its answer. A refusal is returned as *refusal, errLost when the supervisor went,
+// ErrSilent when it does not answer.
 func (c *conn) call(ctx context.Context, req request) (*response, error) {
+	if c.frozen() {
+		return nil, c.silent(req.Op, "is stopped")
+	}
 	ch := make(chan *response, 1)
 	c.mu.Lock()
 	if c.dead {
@@ -110,6 +152,12 @@ func (c *conn) call(ctx context.Context, req request) (*response, error) {
 	if err != nil {
 		c.net.Close() // the reader tells everybody
 	}
+	var due <-chan time.Time
+	if limit := req.limit(); limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		due = timer.C
+	}
 	select {
 	case resp, ok := <-ch:
 		switch {
@@ -121,12 +169,23 @@ func (c *conn) call(ctx context.Context, req request) (*response, error) {
 			return nil, &refusal{resp.Code, resp.Error}
 		}
 		return resp, nil
+	case <-due:
+		c.giveUp(&req)
+		return nil, c.silent(req.Op, fmt.Sprintf("hangs, it was given %s", req.limit()))
 	case <-ctx.Done():
-		c.mu.Lock()
-		delete(c.waiting, req.ID)
-		c.mu.Unlock()
+		c.giveUp(&req)
 		return nil, ctx.Err()
 	}
+}
+
+// giveUp forgets a request; what a start still brings about is ended.
+func (c *conn) giveUp(req *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.waiting[req.ID]; ok && req.Op == opStart {
+		c.late[req.ID] = req.Start.TaskID
+	}
+	delete(c.waiting, req.ID)
 }
 
 // close ends the connection and waits for its goroutine.

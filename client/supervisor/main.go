@@ -116,7 +116,7 @@ func run(o Options, logger hclog.Logger) error {
 		case why := <-s.quit:
 			logger.Info("supervisor ends", "why", why)
 			s.close()
-			return nil
+			return s.fault
 		}
 	}
 }

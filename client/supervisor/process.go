@@ -44,6 +44,12 @@ func parseStat(pid int, data []byte) (process, error) {
 		userTicks: num(11), sysTicks: num(12), startTick: num(19), rssPages: num(21)}, nil
 }
 
+// frozen says that a process is stopped by a signal or a debugger.
+func frozen(pid int) bool {
+	p, err := readProcess(pid)
+	return err == nil && (p.state == 'T' || p.state == 't')
+}
+
 func bootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

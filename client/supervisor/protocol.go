@@ -46,6 +46,7 @@ const (
 	codeInvalid  = "invalid"
 	codeBusy     = "busy"    // not idle
 	codeClosing  = "closing" // ask another supervisor
+	codeCgroup   = "cgroup"  // the task has ended, and its cgroup cannot be removed
 )
 
 // StartSpec says what to start.

@@ -52,6 +52,7 @@ type server struct {
 	conns   map[*agentConn]bool
 	idle    *time.Timer
 	closing bool
+	fault   error // why it ends though it has tasks
 }
 
 func newServer(o Options, logger hclog.Logger) (*server, error) {
@@ -72,7 +73,7 @@ func newServer(o Options, logger hclog.Logger) (*server, error) {
 	if !o.NoCgroups {
 		s.cgroups = findCgroups()
 	}
-	if s.poller, err = newPoller(); err != nil {
+	if s.poller, err = newPoller(logger, s.broken); err != nil {
 		return nil, err
 	}
 	if s.leases, err = newLeases(s); err != nil {
@@ -219,6 +220,19 @@ func (s *server) quitIfIdle(why string) error {
 	default:
 	}
 	return nil
+}
+
+// broken ends the supervisor though it has tasks, since it cannot look after them: the agent notices and starts another,
+// which takes them over.
+func (s *server) broken(err error) {
+	s.logger.Error("supervisor cannot look after its tasks any more", "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing, s.fault = true, err
+	select {
+	case s.quit <- "broken":
+	default:
+	}
 }
 
 // agentConn is one connection of an agent.

@@ -137,8 +137,13 @@ func (s *server) register(spec *StartSpec) (*task, error) {
 // startTask makes the process of a registered task.
 func (s *server) startTask(t *task, spec *StartSpec) (*TaskInfo, error) {
 	if err := s.launch(t, spec); err != nil {
-		t.release()
-		s.forgetRecord(t)
+		// A record whose cgroup is still there stays: the next supervisor tries again by it.
+		if clearErr := t.release(); clearErr != nil {
+			s.logger.Error("what a start that failed has left stays", "task", t.rec.ID, "error", clearErr)
+			err = errors.Join(err, clearErr)
+		} else {
+			s.forgetRecord(t)
+		}
 		s.mu.Lock()
 		delete(s.tasks, spec.TaskID)
 		waiters := t.waiters
@@ -164,19 +169,20 @@ func (s *server) startTask(t *task, spec *StartSpec) (*TaskInfo, error) {
 	return info, nil
 }
 
-// release gives up what a task holds besides its processes.
-func (t *task) release() {
+// release gives up what a task that did not start holds. It is an error when its cgroup stays.
+func (t *task) release() (err error) {
 	for _, p := range t.pumps {
 		p.finish()
 	}
 	t.pumps = nil
 	if t.rec.Cgroup != "" {
-		removeCgroup(t.rec.Cgroup)
+		err = clearCgroup(t.rec.Cgroup)
 	}
 	if t.pidfd >= 0 {
 		unix.Close(t.pidfd)
 		t.pidfd = -1
 	}
+	return err
 }
 
 // launch prepares all that the process needs, then makes it.
@@ -279,7 +285,9 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 // dropCgroup goes on without a cgroup, and says so in the record too.
 func (s *server) dropCgroup(t *task, why error) {
 	s.logger.Warn("task runs without a cgroup", "task", t.rec.ID, "error", why)
-	removeCgroup(t.rec.Cgroup)
+	if err := removeCgroup(t.rec.Cgroup); err != nil { // nobody was ever in it
+		s.logger.Error("the cgroup that a task does not use stays", "task", t.rec.ID, "error", err)
+	}
 	s.mu.Lock()
 	t.rec.Cgroup = ""
 	s.mu.Unlock()
@@ -371,7 +379,7 @@ func (s *server) finish(t *task, exit Exit) {
 		unix.Close(pidfd)
 	}
 	if t.rec.Cgroup != "" {
-		if err := removeCgroup(t.rec.Cgroup); err != nil {
+		if err := removeCgroup(t.rec.Cgroup); err != nil { // it is tried again before the record goes
 			s.logger.Warn("cannot remove cgroup", "task", t.rec.ID, "error", err)
 		}
 	}
@@ -429,6 +437,11 @@ func (s *server) killTask(t *task) {
 	}
 }
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // forgetRecord removes a task's record. One that stays brings the ended task back when a supervisor takes over.
 func (s *server) forgetRecord(t *task) {
 	if err := os.Remove(t.path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -444,6 +457,16 @@ func (s *server) destroyTask(id string, force bool, then func(error)) {
 	case t == nil:
 		s.mu.Unlock()
 		then(refuse(codeNotFound, "no task %s", id))
+	case t.phase == phaseEnded && t.rec.Cgroup != "" && exists(t.rec.Cgroup):
+		s.mu.Unlock()
+		s.work.Go(func() {
+			if err := clearCgroup(t.rec.Cgroup); err != nil {
+				s.logger.Error("task is not forgotten while its cgroup stays", "task", id, "error", err)
+				then(refuse(codeCgroup, "destroy task %s: %s", id, err))
+				return
+			}
+			s.destroyTask(id, force, then)
+		})
 	case t.phase == phaseEnded:
 		delete(s.tasks, id)
 		s.mu.Unlock()
