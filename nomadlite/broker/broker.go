@@ -36,6 +36,7 @@ type Broker struct {
 	mu         sync.Mutex
 	queue      *Queue
 	blocked    *Blocked
+	store      *state.Store // nil when this server does not lead
 	leading    bool
 	paused     bool
 	delivered  uint64                // evaluations handed out since the process started, each time
@@ -88,12 +89,12 @@ func (b *Broker) take(types []string, token string) (eval *structs.Evaluation, c
 
 // Ack ends a delivery: the evaluation's outcome is stored.
 func (b *Broker) Ack(evalID, token string) error {
-	return b.end(func(now time.Time) error { return b.queue.Ack(now, evalID, token) })
+	return b.end(evalID, func(now time.Time) error { return b.queue.Ack(now, evalID, token) })
 }
 
 // Nack gives a delivery back, to be tried again later.
 func (b *Broker) Nack(evalID, token string) error {
-	return b.end(func(now time.Time) error { return b.queue.Nack(now, evalID, token) })
+	return b.end(evalID, func(now time.Time) error { return b.queue.Nack(now, evalID, token) })
 }
 
 // Renew moves the deadline of a delivery that takes long.
@@ -135,9 +136,14 @@ func (b *Broker) Stats() map[string]any {
 	}
 }
 
-func (b *Broker) end(how func(now time.Time) error) error {
+func (b *Broker) end(evalID string, how func(now time.Time) error) error {
 	b.mu.Lock()
-	err := how(time.Now())
+	now := time.Now()
+	err := how(now)
+	if err == nil {
+		b.blocked.Done(evalID)
+		b.unblockLocked(now)
+	}
 	b.wakeLocked()
 	b.mu.Unlock()
 	return err
@@ -195,7 +201,7 @@ func (b *Broker) stop() {
 	defer b.mu.Unlock()
 	b.leading = false
 	b.queue.Flush()
-	b.blocked = NewBlocked(0)
+	b.blocked, b.store = NewBlocked(0), nil
 	b.superseded = nil
 	b.wakeLocked()
 }
@@ -207,7 +213,7 @@ func (b *Broker) load(store *state.Store) (index uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	b.blocked = NewBlocked(snap.Index())
+	b.blocked, b.store = NewBlocked(snap.Index()), store
 	b.paused = snap.SchedulerConfig(nil).PauseEvalBroker
 	for eval := range snap.Evals(nil, structs.AllNamespaces) {
 		switch {
@@ -225,7 +231,7 @@ func (b *Broker) load(store *state.Store) (index uint64) {
 }
 
 func (b *Broker) blockLocked(now time.Time, eval *structs.Evaluation, background bool) {
-	wake, superseded := b.blocked.Block(eval)
+	wake, superseded := b.blocked.Block(eval, asksOf(b.store, eval))
 	if superseded != nil {
 		b.superseded = append(b.superseded, superseded)
 	}

@@ -13,7 +13,8 @@ func (b *Broker) follow(store *state.Store, change state.Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	room := map[string]string{} // node -> class
+	room := map[string]string{}             // node -> class
+	left := map[structs.NamespacedID]bool{} // jobs with an allocation less
 	all := false
 	for _, item := range change.Items {
 		switch item.Table {
@@ -33,7 +34,11 @@ func (b *Broker) follow(store *state.Store, change state.Change) {
 		case state.TableAllocs:
 			before, _ := item.Before.(*structs.Allocation)
 			after, _ := item.After.(*structs.Allocation)
-			if leavesRoom(before, after) && room[before.NodeID] == "" {
+			if !leavesRoom(before, after) {
+				continue
+			}
+			left[structs.NamespacedID{Namespace: before.Namespace, ID: before.JobID}] = true
+			if room[before.NodeID] == "" {
 				if node := store.Node(nil, before.NodeID); node != nil && node.Ready() {
 					room[node.ID] = node.ComputedClass
 				}
@@ -50,10 +55,36 @@ func (b *Broker) follow(store *state.Store, change state.Change) {
 	for nodeID, class := range room {
 		b.requeueLocked(now, b.blocked.Room(nodeID, class, change.Index))
 	}
+	for job := range left {
+		b.requeueLocked(now, b.blocked.JobRoom(job, change.Index))
+	}
 	if all {
 		b.requeueLocked(now, b.blocked.WakeAll(change.Index))
 	}
+	b.unblockLocked(now)
 	b.wakeLocked()
+}
+
+// unblockLocked lets those blocked evaluations run again which the present room could help.
+func (b *Broker) unblockLocked(now time.Time) {
+	if b.store == nil {
+		return
+	}
+	for _, eval := range b.blocked.Wake(&freeRoom{store: b.store}) {
+		b.queue.Requeue(now, eval)
+		if !b.queue.Active(eval.ID) {
+			b.blocked.Done(eval.ID) // its job's turn is with another one: it is not to keep room from others
+		}
+	}
+}
+
+// sweepLocked takes back what was promised to evaluations that lost their turn because a delivery of them failed.
+func (b *Broker) sweepLocked() {
+	for _, id := range b.blocked.Woken() {
+		if !b.queue.Active(id) {
+			b.blocked.Done(id)
+		}
+	}
 }
 
 func (b *Broker) requeueLocked(now time.Time, evals []*structs.Evaluation) {

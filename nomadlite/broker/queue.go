@@ -139,6 +139,12 @@ func (q *Queue) Token(evalID string) string {
 	return ""
 }
 
+// Active says whether an evaluation has its turn: it is ready, or in flight.
+func (q *Queue) Active(evalID string) bool {
+	e := q.entries[evalID]
+	return e != nil && !e.failed && (e.place == ready || e.place == flight)
+}
+
 // Ack ends a delivery: the evaluation is done.
 func (q *Queue) Ack(now time.Time, evalID, token string) error {
 	e, err := q.delivered(evalID, token)

@@ -13,7 +13,7 @@ import (
 
 func TestScenarios(t *testing.T) {
 	scenariotest.Play(t, func(t *testing.T) func(scenariotest.Command) []string {
-		return (&world{T: t, queue: NewQueue(Config{}), blocked: NewBlocked(0), now: time.Unix(0, 0)}).run
+		return (&world{T: t, queue: NewQueue(Config{}), blocked: NewBlocked(0), now: time.Unix(0, 0), free: memory{}}).run
 	})
 }
 
@@ -24,6 +24,15 @@ type world struct {
 	blocked *Blocked
 	now     time.Time
 	created uint64
+	free    memory
+}
+
+// memory is what is free on each node, in MB.
+type memory map[string]int64
+
+func (m memory) Free(nodeID string) (Size, bool) {
+	free, ok := m[nodeID]
+	return Size{MemoryMB: free}, ok
 }
 
 func (w *world) run(c scenariotest.Command) []string {
@@ -66,22 +75,35 @@ func (w *world) run(c scenariotest.Command) []string {
 		return []string{fmt.Sprintf("ready=%d behind=%d delayed=%d flight=%d failed=%d",
 			s.Ready, s.Behind, s.Delayed, s.InFlight, s.Failed)}
 	case "block":
-		wake, superseded := w.blocked.Block(w.eval(names[0], args))
+		wake, superseded := w.blocked.Block(w.eval(names[0], args), w.asks(args))
 		out := []string{fmt.Sprintf("wake=%v", wake)}
 		if superseded != nil {
 			out = append(out, "superseded "+superseded.ID)
 		}
 		return out
 	case "room":
-		return ids(w.blocked.Room(args["node"], args["class"], uint64(num("index"))))
+		if args["free"] != "" {
+			w.free[args["node"]] = int64(num("free"))
+		}
+		return ids(append(w.blocked.Room(args["node"], args["class"], uint64(num("index"))), w.blocked.Wake(w.free)...))
+	case "jobroom":
+		return ids(w.blocked.JobRoom(structs.NamespacedID{Namespace: "default", ID: args["job"]}, uint64(num("index"))))
 	case "wakeall":
-		return ids(w.blocked.WakeAll(uint64(num("index"))))
+		return ids(append(w.blocked.WakeAll(uint64(num("index"))), w.blocked.Wake(w.free)...))
+	case "done":
+		if args["free"] != "" {
+			w.free[args["node"]] = int64(num("free"))
+		}
+		for _, id := range names {
+			w.blocked.Done(id)
+		}
+		return ids(w.blocked.Wake(w.free))
 	case "settled":
 		return ids(w.blocked.Settled(w.eval(names[0], args)))
 	case "unblock-remove":
 		w.blocked.Remove(names[0])
 	case "floor":
-		w.blocked = NewBlocked(uint64(num("index")))
+		w.blocked, w.free = NewBlocked(uint64(num("index"))), memory{}
 	case "blocked":
 		total, escaped := w.blocked.Len()
 		return []string{fmt.Sprintf("total=%d escaped=%d", total, escaped)}
@@ -89,6 +111,14 @@ func (w *world) run(c scenariotest.Command) []string {
 		w.Fatalf("unknown command %q", c.Line)
 	}
 	return nil
+}
+
+// asks is what an evaluation waits for: count times ask MB.
+func (w *world) asks(args scenariotest.Args) []Ask {
+	if args["ask"] == "" {
+		return nil
+	}
+	return []Ask{{Size: Size{MemoryMB: int64(args.Number(w.T, "ask"))}, Count: int64(max(1, args.Number(w.T, "count")))}}
 }
 
 func ids(evals []*structs.Evaluation) []string {
