@@ -68,10 +68,40 @@ func (c *Client) duty(ctx context.Context) {
 	}
 }
 
+// Bounds of the time within which a server has to answer a heartbeat. One that waits for a leader to be elected answers
+// after 5 s at the latest.
+const (
+	minAnswer = time.Second
+	maxAnswer = 8 * time.Second
+)
+
+// leaveIfHung goes to another server when the present one does not answer in time: it may be frozen, or cut off, and its
+// connection is found dead only when the node has long been given up. stop is to be called with the answer.
+func (c *Client) leaveIfHung() (stop func()) {
+	if c.servers == nil || len(c.servers.Servers()) < 2 {
+		return func() {}
+	}
+	c.mu.Lock()
+	limit := min(max(c.ttl*6/10, minAnswer), maxAnswer)
+	c.mu.Unlock()
+	if pace := c.leases.Pace(); pace > 0 {
+		limit = min(limit, max(pace, minAnswer/2))
+	}
+	asked := c.servers.Server()
+	timer := time.AfterFunc(limit, func() {
+		if asked != "" && c.servers.Server() == asked {
+			c.log.Warn("a server does not answer, going to another one", "server", asked, "after", limit)
+			c.servers.Leave()
+		}
+	})
+	return func() { timer.Stop() }
+}
+
 // beat registers if need be, and sends one heartbeat.
 func (c *Client) beat(ctx context.Context, known *bool) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
+	defer c.leaveIfHung()()
 	sent := time.Now()
 	sentSinceBoot, _ := c.clock.Boot()
 	if !*known {

@@ -48,12 +48,18 @@ func (p *pair) run(change func(*structs.Job, *structs.TaskGroup, *structs.Task))
 // preparePair starts the server; client is added to the nodes' configuration.
 func preparePair(t *testing.T, client map[string]any) *pair {
 	t.Helper()
+	p := newIdlePair(t, client)
+	p.server.Start()
+	return p
+}
+
+func newIdlePair(t *testing.T, client map[string]any) *pair {
+	t.Helper()
 	p := &pair{t: t, dir: t.TempDir()}
 	p.server = newAgent(t, func(c map[string]any) {
 		c["client"] = map[string]any{"enabled": false}
 		c["server"] = map[string]any{"enabled": true, "bootstrap_expect": 1, "min_heartbeat_ttl": "1s", "heartbeat_grace": "1s"}
 	})
-	p.server.Start()
 	for i := range 2 {
 		node := newAgent(t, func(c map[string]any) {
 			c["name"] = fmt.Sprint("node", i)
@@ -314,15 +320,20 @@ func TestFenceFrozenLeader(t *testing.T) {
 // task in time. Heartbeats and answers that are delivered long afterwards bring nothing back.
 func TestFencePartition(t *testing.T) {
 	t.Parallel()
-	p := preparePair(t, nil)
+	p := newIdlePair(t, nil)
 	w := newWire(t, fmt.Sprintf("127.0.0.1:%d", p.server.RPC))
-	p.nodes[0].Config["client"].(map[string]any)["servers"] = []string{w.addr()}
+	p.server.Config["advertise"] = map[string]any{"rpc": w.addr()} // or else the node learns of a way around
+	p.server.Start()
+	for _, node := range p.nodes {
+		node.Config["client"].(map[string]any)["servers"] = []string{w.addr()}
+	}
 	p.nodes[0].Start()
 	p.run(leaseOf(2*time.Second, 3*time.Second))
 	old, _ := p.holder()
 	p.server.followLog(old.ID, "up")
 	p.nodes[1].Start()
 	cut := time.Now()
+	w.of(old.NodeID)
 	w.hold()
 	replacement := p.replaced(old)
 	p.noOverlap(old, replacement, cut, 2*time.Second)

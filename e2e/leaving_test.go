@@ -147,9 +147,7 @@ func TestLeavingServerAndClient(t *testing.T) {
 // elsewhere once it has ended, the servers are two, which go on; and it is taken in again.
 func TestLeavingOneOfThree(t *testing.T) {
 	t.Parallel()
-	all := severalServers(t, 3, func(c map[string]any) {
-		c["client"], c["leave_on_terminate"] = map[string]any{"enabled": true}, true
-	})
+	all := severalServers(t, 3, func(_ int, a *agent) { a.Config["leave_on_terminate"] = true })
 	// Where its allocation runs must not follow from who leads: one everywhere.
 	p := &pair{t: t, dir: t.TempDir(), server: all[0]}
 	p.run(func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {

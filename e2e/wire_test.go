@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"testing"
@@ -13,8 +14,12 @@ type wire struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
+	only  []byte        // hold concerns connections whose first words have this in them
 	held  chan struct{} // closed while nothing is held
 }
+
+// link is one connection through a wire.
+type link struct{ hello []byte } // the first words of who opened it; under the wire's lock
 
 func newWire(t *testing.T, to string) *wire {
 	t.Helper()
@@ -55,14 +60,14 @@ func (w *wire) accept(work *sync.WaitGroup) {
 		w.mu.Lock()
 		w.conns = append(w.conns, near, far)
 		w.mu.Unlock()
-		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
-			work.Go(func() { w.carry(pair[0], pair[1]) })
-		}
+		l := &link{}
+		work.Go(func() { w.carry(near, far, l, true) })
+		work.Go(func() { w.carry(far, near, l, false) }) // the other side speaks first
 	}
 }
 
 // carry copies until one side ends; both end then.
-func (w *wire) carry(from, to net.Conn) {
+func (w *wire) carry(from, to net.Conn, l *link, first bool) {
 	defer from.Close()
 	defer to.Close()
 	buf := make([]byte, 32<<10)
@@ -70,9 +75,14 @@ func (w *wire) carry(from, to net.Conn) {
 		n, err := from.Read(buf)
 		if n > 0 {
 			w.mu.Lock()
-			held := w.held
+			if first {
+				l.hello, first = bytes.Clone(buf[:n]), false
+			}
+			held, concerned := w.held, bytes.Contains(l.hello, w.only)
 			w.mu.Unlock()
-			<-held
+			if concerned {
+				<-held
+			}
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
@@ -81,6 +91,13 @@ func (w *wire) carry(from, to net.Conn) {
 			return
 		}
 	}
+}
+
+// of names the only node, by its id, whose connections hold concerns.
+func (w *wire) of(nodeID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.only = []byte(nodeID)
 }
 
 // hold keeps back all that comes from now on.
