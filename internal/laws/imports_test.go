@@ -33,7 +33,12 @@ var exceptions = map[string][]string{
 var testExceptions = map[string][]string{
 	"nomadlite/endpoint":  {"api"},
 	"scheduler/reconcile": {"internal/scenariotest"},
+	wholeCluster:          {"nomadlite", "client", "scheduler", "internal"},
 }
+
+// wholeCluster is the one package that may see both sides, servers and nodes: it simulates a whole cluster, has nothing
+// but tests, and nothing may import it.
+const wholeCluster = "e2e/clustersim"
 
 // testOnly are modules that no product code may depend on: the official client is a measure, and not a part.
 var testOnly = []string{"github.com/hashicorp/nomad/api", "pgregory.net/rapid", "go.uber.org/goleak"}
@@ -58,6 +63,10 @@ func importFaults(p *pkg) []string {
 				if !test && !p.forTests() && slices.Contains(testOnly, imp) {
 					faults = append(faults, fmt.Sprintf("%s must not import %s outside of its tests", p.ImportPath, imp))
 				}
+				continue
+			}
+			if below(imp, []string{wholeCluster}) {
+				faults = append(faults, fmt.Sprintf("%s must not import %s", p.ImportPath, imp))
 				continue
 			}
 			to := room(imp)
@@ -92,10 +101,12 @@ func TestImportLawsFindAFault(t *testing.T) {
 		{ImportPath: module + "/structs", Imports: testOnly[:1], TestImports: testOnly},
 		{ImportPath: module + "/e2e/nodesim", Imports: []string{module + "/client/servers"}},
 		{ImportPath: module + "/e2e/nodesim/sim", Imports: []string{module + "/client/servers", module + "/client"}},
+		{ImportPath: module + "/e2e", TestImports: []string{module + "/" + wholeCluster}},
+		{ImportPath: module + "/" + wholeCluster, Imports: []string{module + "/client"}, TestImports: []string{module + "/client"}},
 	}
 	var got []string
 	for _, p := range bad {
 		got = append(got, importFaults(p)...)
 	}
-	wantFaults(t, 8, got)
+	wantFaults(t, 10, got)
 }
