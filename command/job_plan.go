@@ -41,7 +41,7 @@ type jobPlanFlags struct {
 }
 
 func (f *jobPlanFlags) run(ctx context.Context, c *call) error {
-	job, _, err := f.parse(c, c.args[0])
+	job, _, err := f.parse(ctx, c, c.args[0])
 	if err != nil {
 		return err
 	}

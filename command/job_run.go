@@ -44,7 +44,7 @@ type jobRunFlags struct {
 }
 
 func (f *jobRunFlags) run(ctx context.Context, c *call) error {
-	job, submission, err := f.parse(c, c.args[0])
+	job, submission, err := f.parse(ctx, c, c.args[0])
 	if err != nil {
 		return err
 	}

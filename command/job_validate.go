@@ -20,7 +20,7 @@ knows namespaces and node pools; without one the check is made here.`,
 			f := &jobspecFlags{}
 			f.declare(fs)
 			return func(ctx context.Context, c *call) error {
-				job, _, err := f.parse(c, c.args[0])
+				job, _, err := f.parse(ctx, c, c.args[0])
 				if err != nil {
 					return err
 				}

@@ -1,11 +1,10 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"strings"
@@ -45,8 +44,8 @@ func (f *jobspecFlags) declare(fs *flag.FlagSet) {
 }
 
 // parse reads the jobspec at path ("-": standard input) and tells its warnings.
-func (f *jobspecFlags) parse(c *call, path string) (*structs.Job, *structs.JobSubmission, error) {
-	body, err := f.read(c, path)
+func (f *jobspecFlags) parse(ctx context.Context, c *call, path string) (*structs.Job, *structs.JobSubmission, error) {
+	body, err := readJobspec(ctx, c, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,29 +86,6 @@ func (f *jobspecFlags) parse(c *call, path string) (*structs.Job, *structs.JobSu
 		}
 	}
 	return result.Job, submission, nil
-}
-
-func (f *jobspecFlags) read(c *call, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(c.in)
-	}
-	body, err := os.ReadFile(path)
-	if err != nil && isAddress(path) {
-		return nil, fmt.Errorf("cannot read jobspec: %q is an address; fetch the file first and give its path, "+
-			"or its text on standard input with the path -", path)
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read jobspec: there is no file %q", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read jobspec: %w", err)
-	}
-	return body, nil
-}
-
-// isAddress says whether a path is meant for something to be fetched: a URL, or a source with a method (git::...).
-func isAddress(path string) bool {
-	return strings.Contains(path, "://") || strings.Contains(path, "::")
 }
 
 // parseViewJSON is what job run -output prints.

@@ -1,7 +1,11 @@
 package command
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +36,7 @@ func TestTheSubmittedSourceHasAllValuesOfVariables(t *testing.T) {
 	} {
 		s, _, errs := testStreams()
 		s.environ = c.env
-		job, submission, err := c.flags.parse(&call{streams: s}, path)
+		job, submission, err := c.flags.parse(t.Context(), &call{streams: s}, path)
 		if err != nil {
 			t.Fatalf("%s: %v %s", c.name, err, errs)
 		}
@@ -87,11 +91,30 @@ func TestStandardInputTakesAllKindsOfValues(t *testing.T) {
 	}
 }
 
-func TestAddressesAreNoJobspecs(t *testing.T) {
-	for _, path := range []string{"https://example.test/x.nomad.hcl", "git::https://example.test/x", "s3::x"} {
+// A jobspec may stand at an address.
+func TestJobspecsAreFetched(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/x.nomad.hcl":
+			fmt.Fprint(w, countJob)
+		case "/large":
+			_, _ = w.Write(bytes.Repeat([]byte("#"), 17<<20))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	for path, want := range map[string]string{"/x.nomad.hcl": `"Count": 4`, "/none": "404", "/large": "at most 16777216 are allowed"} {
+		s, out, errs := testStreams()
+		code := run("nomadlite", []string{"job", "run", "-output", "-var=n=4", server.URL + path}, s)
+		if (code == 0) != (path == "/x.nomad.hcl") || !strings.Contains(out.String()+errs.String(), want) {
+			t.Errorf("%s: got %d %s %s", path, code, out, errs)
+		}
+	}
+	for _, path := range []string{"git::https://example.test/x", "s3::x", "ftp://example.test/x"} {
 		for _, command := range [][]string{{"job", "run"}, {"job", "validate"}, {"job", "plan"}} {
 			s, _, errs := testStreams()
-			if code := run("nomadlite", append(command, path), s); code == 0 || !strings.Contains(errs.String(), "is an address") {
+			if code := run("nomadlite", append(command, path), s); code == 0 || !strings.Contains(errs.String(), "not fetched") {
 				t.Errorf("%q %s: got %d %s", command, path, code, errs)
 			}
 		}
