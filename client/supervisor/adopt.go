@@ -110,10 +110,7 @@ func (s *server) adoptDir(dir string) error {
 		}
 		rec, err := readRecord(own)
 		if err != nil {
-			s.logger.Error("task record is unreadable", "record", own, "error", err)
-			if err := os.Rename(own, own+".bad"); err != nil { // kept for people, out of the way
-				s.logger.Error("cannot put unreadable record aside", "record", own, "error", err)
-			}
+			s.mend(own, err)
 			continue
 		}
 		s.adopt(own, rec)

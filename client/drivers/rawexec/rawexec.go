@@ -40,7 +40,8 @@ type Driver struct {
 	cfg Config
 
 	mu    sync.Mutex
-	usage map[string]sample // last figures per task, for rates
+	usage map[string]sample              // last figures per task, for rates
+	known map[string]supervisor.TaskInfo // tasks that were started or recovered
 }
 
 var (
@@ -53,7 +54,7 @@ func New(cfg Config) *Driver {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return &Driver{cfg: cfg, usage: map[string]sample{}}
+	return &Driver{cfg: cfg, usage: map[string]sample{}, known: map[string]supervisor.TaskInfo{}}
 }
 
 // handle is the driver's own part of a driver.Handle.
@@ -61,6 +62,7 @@ type handle struct {
 	PID       int
 	StartTick uint64
 	BootID    string
+	Cgroup    string // "" in handles of older versions
 }
 
 // Name gives raw_exec.
@@ -115,7 +117,8 @@ func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Han
 	if err != nil {
 		return nil, fmt.Errorf("start task: %w", err)
 	}
-	state, err := codec.Marshal(handle{info.PID, info.StartTick, info.BootID})
+	d.remember(*info)
+	state, err := codec.Marshal(handle{info.PID, info.StartTick, info.BootID, info.Cgroup})
 	if err != nil {
 		return nil, fmt.Errorf("start task: %w", err)
 	}
@@ -153,12 +156,46 @@ func (d *Driver) Recover(ctx context.Context, h *driver.Handle) error {
 	}
 	info, err := d.cfg.Supervisor.Status(ctx, h.TaskID)
 	if err != nil {
+		if errors.Is(err, supervisor.ErrNotFound) {
+			// Nobody accounts for it, and another is going to be started in its place.
+			d.remember(supervisor.TaskInfo{ID: h.TaskID, PID: own.PID, StartTick: own.StartTick, BootID: own.BootID, Cgroup: own.Cgroup})
+			err = d.endStray(h.TaskID, err)
+		}
 		return fmt.Errorf("recover task: %w", contractError(err))
 	}
+	d.remember(*info)
 	if info.PID != 0 && (info.PID != own.PID || info.StartTick != own.StartTick) {
 		return fmt.Errorf("recover task: the supervisor has another process by this id: %w", driver.ErrTaskNotFound)
 	}
 	return nil
+}
+
+func (d *Driver) remember(t supervisor.TaskInfo) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[t.ID] = t
+}
+
+// endStray ends what may run of a task that no supervisor knows, and adds to why what was found. While that cannot be
+// ended the answer is not that there is no task.
+func (d *Driver) endStray(taskID string, why error) error {
+	d.mu.Lock()
+	t, known := d.known[taskID]
+	d.mu.Unlock()
+	if !known {
+		return why
+	}
+	pids, err := d.cfg.Supervisor.EndStray(t)
+	if err != nil {
+		return fmt.Errorf("end task that no supervisor knows: %w", err)
+	}
+	d.mu.Lock()
+	delete(d.known, taskID)
+	d.mu.Unlock()
+	if len(pids) > 0 {
+		return fmt.Errorf("%w; its record was lost, and processes %v were killed", why, pids)
+	}
+	return why
 }
 
 // contractError makes the supervisor's errors the contract's.
@@ -221,7 +258,16 @@ func (d *Driver) Destroy(ctx context.Context, taskID string, force bool) error {
 	d.mu.Lock()
 	delete(d.usage, taskID)
 	d.mu.Unlock()
-	return contractError(d.cfg.Supervisor.Destroy(ctx, taskID, force))
+	err := d.cfg.Supervisor.Destroy(ctx, taskID, force)
+	switch {
+	case err == nil:
+		d.mu.Lock()
+		delete(d.known, taskID)
+		d.mu.Unlock()
+	case errors.Is(err, supervisor.ErrNotFound):
+		err = d.endStray(taskID, err)
+	}
+	return contractError(err)
 }
 
 // Inspect describes the task and its processes.
