@@ -62,7 +62,7 @@ func (f *jobDispatchFlags) run(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	parent, err := c.job(ctx, c.args[0])
+	parent, err := c.jobOf(ctx, c.args[0], func(j *structs.JobListStub) bool { return j.ParameterizedJob })
 	if err != nil {
 		return err
 	}

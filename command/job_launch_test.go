@@ -76,8 +76,8 @@ func newLaunchServer() *launchServer {
 	done.Status, done.ParentID, done.Dispatched, done.ParameterizedJob = "dead", "form", true, form.ParameterizedJob
 	return &launchServer{
 		jobs: map[string]*structs.Job{"cron": cron, "form": form, "form/dispatch-1-aa": done},
-		stubs: []*structs.JobListStub{{ID: "cron", Namespace: "default"}, {ID: "cron/periodic-60", ParentID: "cron", Status: "dead"},
-			{ID: "cron/periodic-120", ParentID: "cron", Status: "running"}, {ID: "form", Namespace: "default"},
+		stubs: []*structs.JobListStub{{ID: "cron", Namespace: "default", Periodic: true}, {ID: "cron/periodic-60", ParentID: "cron", Status: "dead"},
+			{ID: "cron/periodic-120", ParentID: "cron", Status: "running"}, {ID: "form", Namespace: "default", ParameterizedJob: true},
 			{ID: "form/dispatch-1-aa", ParentID: "form", Status: "dead"}, {ID: "form/other", Status: "running"}},
 		summary: &structs.JobSummary{Children: &structs.JobChildrenSummary{Running: 1, Dead: 2}},
 		answer: structs.JobDispatchResponse{DispatchedJobID: "form/dispatch-1-aa", EvalID: "11111111-2222-3333-4444-555555555555",
@@ -105,7 +105,7 @@ func TestJobDispatch(t *testing.T) {
 	}
 	s, out, _ = testStreams()
 	s.in, l.index = strings.NewReader("from a pipe"), "25"
-	code = run("nomadlite", []string{"job", "dispatch", "-address=" + url, "-wait", "-idempotency-token=once", "form", "-"}, s)
+	code = run("nomadlite", []string{"job", "dispatch", "-address=" + url, "-wait", "-idempotency-token=once", "for", "-"}, s)
 	want := `Job "form/dispatch-1-aa" already dispatched with idempotency token "once".` + "\n" + `Job "form/dispatch-1-aa" has ended` + "\n"
 	if code != 0 || out.String() != want || string(l.dispatch.Payload) != "from a pipe" {
 		t.Errorf("exit code %d, wrote %q, payload %q", code, out, l.dispatch.Payload)
@@ -121,7 +121,7 @@ func TestJobDispatch(t *testing.T) {
 
 func TestJobPeriodicForce(t *testing.T) {
 	s, out, errs := testStreams()
-	code := run("nomadlite", []string{"job", "periodic", "force", "-address=" + newLaunchServer().serve(t), "-detach", "cron"}, s)
+	code := run("nomadlite", []string{"job", "periodic", "force", "-address=" + newLaunchServer().serve(t), "-detach", "c"}, s)
 	if want := "Force periodic successful\nEvaluation ID: 11111111-2222-3333-4444-555555555555\n"; code != 0 || out.String() != want {
 		t.Errorf("exit code %d, wrote %q%s", code, out, errs)
 	}

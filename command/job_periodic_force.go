@@ -21,7 +21,7 @@ Exit code 2: not everything could be placed.`,
 			fs.BoolVar(&detach, "detach", false, "Print the evaluation's id and return at once.")
 			fs.BoolVar(&verbose, "verbose", false, "Show ids whole.")
 			return func(ctx context.Context, c *call) error {
-				job, err := c.job(ctx, c.args[0])
+				job, err := c.jobOf(ctx, c.args[0], func(j *structs.JobListStub) bool { return j.Periodic })
 				if err != nil {
 					return err
 				}

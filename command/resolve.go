@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/api"
@@ -43,6 +44,11 @@ func unknown(noun, id string) error { return fmt.Errorf("no %s with id or prefix
 func (c *call) query() *api.QueryOptions { return &api.QueryOptions{Namespace: c.ns} }
 
 func (c *call) job(ctx context.Context, id string) (*structs.Job, error) {
+	return c.jobOf(ctx, id, func(*structs.JobListStub) bool { return true })
+}
+
+// jobOf finds the job with that id, or the one of a kind that the id begins.
+func (c *call) jobOf(ctx context.Context, id string, kind func(*structs.JobListStub) bool) (*structs.Job, error) {
 	q := c.query()
 	if c.ns == structs.AllNamespaces {
 		q.Namespace = structs.AllNamespaces
@@ -52,6 +58,7 @@ func (c *call) job(ctx context.Context, id string) (*structs.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find job: %w", err)
 	}
+	list = slices.DeleteFunc(list, func(j *structs.JobListStub) bool { return j.ID != id && !kind(j) })
 	stub, err := pick("job", id, list, func(j *structs.JobListStub) string { return j.ID },
 		func(j *structs.JobListStub) []string { return []string{j.ID, j.Namespace, j.Type, j.Status} },
 		[]string{"ID", "Namespace", "Type", "Status"})

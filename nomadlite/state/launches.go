@@ -109,6 +109,9 @@ func (tx *Txn) LaunchPeriodic(l PeriodicLaunch) (*structs.Job, error) {
 		at = tx.freeSecond(parent, at)
 	} else {
 		existing := tx.job(l.Namespace, structs.PeriodicChildID(l.JobID, at))
+		if existing != nil && existing.ParentID != l.JobID {
+			return nil, structs.Errorf(structs.CodeConflict, "job %q exists, and is no child of %q", structs.Val(existing.ID), l.JobID)
+		}
 		skipped, err := tx.advanceSchedule(parent, l, existing != nil)
 		if err != nil || skipped || existing != nil { // what exists was forced in this very second
 			return existing, err

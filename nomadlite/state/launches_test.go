@@ -81,6 +81,57 @@ func TestATimeIsLaunchedOnce(t *testing.T) {
 	}
 }
 
+// TestALaunchLeavesOthersJobsAlone: somebody may have given a job the id that a child would have.
+func TestALaunchLeavesOthersJobsAlone(t *testing.T) {
+	w := newWorld(t)
+	w.register(cronJob("cron", false), nil)
+	w.register(testJob("cron/periodic-60", "service", "g"), nil)
+	if _, err := w.launch("cron", 60, false); structs.ErrorCode(err) != structs.CodeConflict {
+		t.Errorf("launched over a job of somebody else: %v", err)
+	}
+	if got := structs.Val(w.job("cron/periodic-60").Type); got != "service" {
+		t.Errorf("the job became one of type %s", got)
+	}
+	if child, err := w.launch("cron", 61, false); err != nil || child == nil {
+		t.Errorf("the next launch: %+v, %v", child, err)
+	}
+}
+
+// TestDeadChildrenAreCollected: children go as other jobs do, and their parent counts them no more.
+func TestDeadChildrenAreCollected(t *testing.T) {
+	w := newWorld(t)
+	w.register(templateJob("form"), nil)
+	child, _, err := w.dispatch("form", "form/dispatch-1-a", structs.Dispatch{IdempotencyToken: "once"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := structs.Val(child.ID)
+	w.must(func(tx *Txn) error {
+		eval := *w.store.EvalsByJob(nil, "default", id)[0]
+		eval.Status = structs.EvalStatusComplete
+		tx.UpsertEval(&eval, w.now())
+		return nil
+	})
+	if got := *w.store.JobSummary(nil, "default", "form").Children; got != (structs.JobChildrenSummary{Dead: 1}) {
+		t.Errorf("children %+v", got)
+	}
+	w.must(func(tx *Txn) error {
+		for _, eval := range w.store.EvalsByJob(nil, "default", id) {
+			tx.ReapEval(eval.ID)
+		}
+		if !tx.ReapJob("default", id) || tx.ReapJob("default", "form") {
+			t.Error("the child stays, or the parent goes")
+		}
+		return nil
+	})
+	if got := *w.store.JobSummary(nil, "default", "form").Children; got != (structs.JobChildrenSummary{}) {
+		t.Errorf("children %+v", got)
+	}
+	if _, isNew, err := w.dispatch("form", "form/dispatch-2-b", structs.Dispatch{IdempotencyToken: "once"}); err != nil || !isNew {
+		t.Errorf("the token of a child that is gone: new %v, %v", isNew, err)
+	}
+}
+
 func TestForcedLaunchesKeepOutOfTheSchedule(t *testing.T) {
 	w := newWorld(t)
 	w.register(cronJob("cron", true), nil)
