@@ -13,36 +13,41 @@ import (
 func (tx *Txn) linkReplaced(alloc *structs.Allocation, now int64) {
 	named := alloc.Awaits
 	alloc.Awaits, alloc.AwaitedBy = nil, nil
-	tx.await(alloc, alloc.PreviousAllocation, now)
-	for _, a := range named {
-		tx.await(alloc, a.ID, now)
+	if alloc.PreviousAllocation == "" && len(named) == 0 {
+		return
 	}
-	// What each of them waits for holds everything before it already.
-	for _, a := range slices.Concat(named, []structs.AwaitedAlloc{{ID: alloc.PreviousAllocation}}) {
-		if old := tx.alloc(a.ID); old != nil {
-			for _, earlier := range old.Awaits {
-				tx.await(alloc, earlier.ID, now)
-			}
+	earlier := tx.await(alloc, alloc.PreviousAllocation, now)
+	for _, a := range named {
+		earlier = append(earlier, tx.await(alloc, a.ID, now)...)
+	}
+	for _, a := range earlier { // each of them names all before it
+		if !alloc.AwaitsAlloc(a.ID) {
+			tx.await(alloc, a.ID, now)
 		}
 	}
 }
 
-func (tx *Txn) await(alloc *structs.Allocation, id string, now int64) {
-	old := tx.alloc(id)
-	if id == "" || id == alloc.ID || old == nil {
-		return
+// await has a new allocation wait for another one, if that holds it back, and gives whom that one waits for.
+func (tx *Txn) await(alloc *structs.Allocation, id string, now int64) []structs.AwaitedAlloc {
+	if id == "" || id == alloc.ID {
+		return nil
 	}
-	awaited := *old
-	if id == alloc.PreviousAllocation {
-		awaited.NextAllocation = alloc.ID
+	old := tx.alloc(id)
+	if old == nil {
+		return nil
+	}
+	awaited, changed := *old, false
+	if id == alloc.PreviousAllocation && old.NextAllocation != alloc.ID {
+		awaited.NextAllocation, changed = alloc.ID, true
 	}
 	if !alloc.AwaitsAlloc(id) && old.HoldsBack(tx.node(old.NodeID)) {
 		alloc.Awaits = append(alloc.Awaits, structs.AwaitedAlloc{ID: id, NodeID: old.NodeID, NodeName: old.NodeName})
-		awaited.AwaitedBy = append(slices.Clone(old.AwaitedBy), alloc.ID)
+		awaited.AwaitedBy, changed = append(slices.Clone(old.AwaitedBy), alloc.ID), true
 	}
-	if len(awaited.AwaitedBy) != len(old.AwaitedBy) || awaited.NextAllocation != old.NextAllocation {
+	if changed {
 		tx.putAlloc(old, &awaited, now)
 	}
+	return slices.Clip(old.Awaits)
 }
 
 // release lets those begin that waited for an allocation which no longer holds them back; after is nil when it is

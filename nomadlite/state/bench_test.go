@@ -129,3 +129,56 @@ func BenchmarkAllocsByJob(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReplace1000 commits a plan that replaces 1,000 running allocations by ones on other nodes, and the entry
+// with the ends of the old ones, where 10,000 are present.
+func BenchmarkReplace1000(b *testing.B) {
+	w := benchWorld(b, 10_000)
+	old := "present"
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		b.StopTimer()
+		prefix := fmt.Sprintf("next%d", i)
+		plan := benchPlan(w, prefix, 0, 1000)
+		for node, places := range plan.Places {
+			var n int
+			_, _ = fmt.Sscanf(node, "node-%d", &n)
+			to := fmt.Sprintf("node-%03d", (n+i+1)%benchNodes)
+			for _, a := range places {
+				a.NodeID = to
+			}
+		}
+		moved := map[string][]*structs.Allocation{}
+		for j := range 1000 {
+			id := benchID(old, j)
+			plan.Stops["n"] = append(plan.Stops["n"], &structs.AllocStop{ID: id, DesiredStatus: "stop"})
+		}
+		for _, places := range plan.Places {
+			for _, a := range places {
+				var j int
+				_, _ = fmt.Sscanf(a.ID[9:], prefix+"-%d", &j)
+				a.PreviousAllocation = benchID(old, j)
+				moved[a.NodeID] = append(moved[a.NodeID], a)
+			}
+		}
+		plan.Places = moved
+		b.StartTimer()
+		w.must(func(tx *Txn) error { return tx.ApplyPlan(plan, w.now()) })
+		w.must(func(tx *Txn) error {
+			for j := range 1000 {
+				tx.ObserveAlloc(&structs.AllocObservation{AllocID: benchID(old, j), ObservedStatus: "complete"}, int64(tx.index))
+			}
+			return nil
+		})
+		b.StopTimer()
+		w.must(func(tx *Txn) error {
+			for j := range 1000 {
+				tx.deleteAlloc(tx.alloc(benchID(old, j)))
+			}
+			return nil
+		})
+		old = prefix
+		b.StartTimer()
+	}
+}
