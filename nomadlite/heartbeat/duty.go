@@ -19,6 +19,10 @@ import (
 // batchSize is how many nodes change in one raft entry at most.
 const batchSize = 256
 
+// gather is how long after a batch that was not full the next begins: many nodes that fall silent together do so within
+// seconds, not at one moment, and are not to cost a raft entry each. A single one is written at once.
+const gather = 200 * time.Millisecond
+
 // Raft is how the duty writes.
 type Raft interface {
 	Apply(ctx context.Context, kind fsm.Kind, req any) (resp any, index uint64, err error)
@@ -50,6 +54,7 @@ type Duty struct {
 	lastBeat  map[string]time.Time
 	began     time.Time
 	returning map[string]string // node -> the status it is to have
+	pause     time.Time         // no timer is looked at before
 	judged    map[string]bool   // nodes whose silence is being judged and written down
 	round     chan struct{}     // closed at the end of the round under way
 }
@@ -250,6 +255,7 @@ func (d *Duty) turn(ctx context.Context) (more bool, next time.Time, err error) 
 func (d *Duty) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.pause = time.Time{}
 	d.leading, d.timers, d.began = true, NewTimers(), time.Now()
 	d.lastBeat, d.returning, d.judged = map[string]time.Time{}, map[string]string{}, map[string]bool{}
 	snap := d.cfg.Store.Snapshot()
@@ -319,7 +325,15 @@ func (b *batch) size() int {
 func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, key := range d.timers.Due(now, batchSize) {
+	due.returned = map[string]string{}
+	var keys []Key
+	if !now.Before(d.pause) {
+		keys = d.timers.Due(now, batchSize)
+	}
+	if n := len(keys); n > 0 && n < batchSize {
+		d.pause = now.Add(gather)
+	}
+	for _, key := range keys {
 		d.judged[key.NodeID] = true
 		switch key.Kind {
 		case Missed:
@@ -330,7 +344,6 @@ func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 			due.announced = append(due.announced, key.NodeID)
 		}
 	}
-	due.returned = map[string]string{}
 	for id, status := range d.returning {
 		if len(due.returned) == batchSize {
 			break
@@ -341,6 +354,8 @@ func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 	next, ok := d.timers.Next()
 	if !ok {
 		next = now.Add(time.Hour)
+	} else if next.Before(d.pause) {
+		next = d.pause
 	}
 	return due, next
 }
@@ -352,9 +367,15 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 	snap := d.cfg.Store.Snapshot()
 	req := &fsm.NodeStatus{Now: now.UnixNano()}
 	until := map[string]time.Time{}
+	evaluated := map[structs.NamespacedID]bool{}
 	take := func(o Outcome) {
 		req.Updates = append(req.Updates, o.Update)
-		req.Evals = append(req.Evals, o.Evals...)
+		for _, e := range o.Evals { // one evaluation of a job looks at all its nodes
+			if id := (structs.NamespacedID{Namespace: e.Namespace, ID: e.JobID}); !evaluated[id] {
+				evaluated[id] = true
+				req.Evals = append(req.Evals, e)
+			}
+		}
 		until[o.Update.NodeID] = o.Until
 	}
 	for _, id := range due.missed {
