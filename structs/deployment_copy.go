@@ -19,5 +19,6 @@ func (d *DeploymentState) Copy() *DeploymentState {
 	}
 	out := *d
 	out.PlacedCanaries = slices.Clone(d.PlacedCanaries)
+	out.Pauses = slices.Clone(d.Pauses)
 	return &out
 }

@@ -32,7 +32,6 @@ type group struct {
 	count    [3]int            // of live, by health
 	reported uint64            // the newest index at which health was reported
 	extended time.Time         // the deadline of a replacement for one that was healthy
-	pauses   pauses
 }
 
 // needed is how many healthy allocations a group has to have: its canaries as long as nobody promoted them, then all.
@@ -46,7 +45,6 @@ func needed(s *structs.DeploymentState) int {
 // take counts an allocation as it is now. One that was healthy and ended leaves its group unfinished again, perhaps long
 // after the group's deadline: what replaces it has the deadline's time from there.
 func (g *group) take(before, after *structs.Allocation, deadline time.Duration) {
-	g.pauses.take(after)
 	was, known := g.live[after.ID]
 	g.drop(after.ID)
 	is := healthOf(after)

@@ -183,7 +183,8 @@ func (t *rollout) deadlines() map[string]time.Time {
 		if s.ProgressDeadline == 0 || s.RequireProgressBy.IsZero() || t.group(name).count[healthy] >= needed(s) {
 			continue
 		}
-		by, counts := t.group(name).pauses.extend(latest(s.RequireProgressBy, t.group(name).extended, t.spared))
+		by, counts := s.Extend(latest(s.RequireProgressBy, t.group(name).extended), s.ProgressDeadline)
+		by = latest(by, t.spared)
 		if !counts {
 			continue
 		}

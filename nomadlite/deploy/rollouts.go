@@ -72,9 +72,7 @@ func (r *Rollouts) RemoveDeployment(id string) {
 func (r *Rollouts) Alloc(before, after *structs.Allocation) {
 	if before != nil && (after == nil || after.DeploymentID != before.DeploymentID) {
 		if t := r.byID[before.DeploymentID]; t != nil {
-			g := t.group(before.TaskGroup)
-			g.drop(before.ID)
-			g.pauses.drop(before.ID, time.Unix(0, before.ModifyTime).UTC())
+			t.group(before.TaskGroup).drop(before.ID)
 			r.look(t)
 		}
 	}

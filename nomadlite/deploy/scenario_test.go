@@ -2,6 +2,8 @@ package deploy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,7 +68,11 @@ func (w *world) run(c scenariotest.Command) []string {
 			w.alloc(names[0], id, a)
 		}
 	case "gone":
+		w.pause(w.allocs[names[0]], nil)
 		w.core.Alloc(w.allocs[names[0]], nil)
+		delete(w.allocs, names[0])
+	case "new-leader":
+		w.lead()
 	case "evaluated":
 		w.core.EvalEnded(names[0], w.seen(a))
 	case "under-way":
@@ -155,7 +161,31 @@ func (w *world) alloc(deployment, id string, a scenariotest.Args) {
 		})
 	}
 	w.allocs[id] = after
+	w.pause(before, after)
 	w.core.Alloc(before, after)
+}
+
+// pause counts those that are away as the state does.
+func (w *world) pause(before, after *structs.Allocation) {
+	away := func(a *structs.Allocation) bool {
+		return a != nil && a.Condition.Status == structs.ConditionAway && !a.TerminalStatus()
+	}
+	if was, is := away(before), away(after); was && !is {
+		w.edit(before.DeploymentID, func(d *structs.Deployment) { d.TaskGroups["g"].AllocBack(w.now) })
+	} else if is && !was {
+		w.edit(after.DeploymentID, func(d *structs.Deployment) { d.TaskGroups["g"].AllocAway(after.Condition.Since) })
+	}
+}
+
+// lead makes a core that knows what is stored, and no more.
+func (w *world) lead() {
+	w.core = NewRollouts(w.core.newID)
+	for _, id := range slices.Sorted(maps.Keys(w.deployments)) {
+		w.core.Deployment(w.deployments[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.allocs)) {
+		w.core.Alloc(nil, w.allocs[id])
+	}
 }
 
 func (w *world) due() []string {

@@ -109,6 +109,7 @@ func (tx *Txn) putAlloc(before, after *structs.Allocation, now int64) {
 	tx.linkAlloc(before, after)
 	tx.countAlloc(before, after)
 	tx.followAlloc(before, after)
+	tx.pauseDeployment(before, after, now)
 	tx.put(TableAllocs, after)
 	tx.touchJob(after.Namespace, after.JobID)
 }
@@ -121,6 +122,7 @@ func (tx *Txn) deleteAlloc(alloc *structs.Allocation) {
 	tx.linkAlloc(alloc, nil)
 	tx.countAlloc(alloc, nil)
 	tx.followAlloc(alloc, nil)
+	tx.pauseDeployment(alloc, nil, alloc.ModifyTime)
 	tx.remove(TableAllocs, alloc.ID)
 	tx.touchJob(alloc.Namespace, alloc.JobID)
 }

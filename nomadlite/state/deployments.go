@@ -100,6 +100,7 @@ func (tx *Txn) UpsertDeployment(d *structs.Deployment, now int64) {
 				known.PlacedAllocs, known.HealthyAllocs, known.UnhealthyAllocs
 			group.PlacedCanaries, group.RequireProgressBy = known.PlacedCanaries, known.RequireProgressBy
 			group.Promoted = group.Promoted || known.Promoted
+			group.Away, group.Pauses = known.Away, known.Pauses
 		}
 		row.TaskGroups[name] = &group
 	}
@@ -226,4 +227,27 @@ func (tx *Txn) setHealth(alloc *structs.Allocation, healthy bool, reported *stru
 			group.RequireProgressBy = by
 		}
 	})
+}
+
+// pauseDeployment counts an allocation in or out of those of its deployment which are away, so that the next leader, too,
+// knows how long the deadline did not count.
+func (tx *Txn) pauseDeployment(before, after *structs.Allocation, now int64) {
+	away := func(a *structs.Allocation) bool {
+		return a != nil && a.DeploymentID != "" && a.Condition.Status == structs.ConditionAway && !a.TerminalStatus()
+	}
+	was, is := away(before), away(after)
+	if was == is && (!is || before.DeploymentID == after.DeploymentID) {
+		return
+	}
+	edit := func(a *structs.Allocation, change func(*structs.DeploymentState)) {
+		if d := lookup[*structs.Deployment](tx, TableDeployments, a.DeploymentID); d != nil && d.Active() {
+			tx.editGroup(a.DeploymentID, a.TaskGroup, now, change)
+		}
+	}
+	if was {
+		edit(before, func(group *structs.DeploymentState) { group.AllocBack(unixTime(now)) })
+	}
+	if is {
+		edit(after, func(group *structs.DeploymentState) { group.AllocAway(after.Condition.Since) })
+	}
 }
