@@ -162,8 +162,12 @@ func TestLeavingOneOfThree(t *testing.T) {
 			rest = append(rest, a)
 		}
 	}
+	told := time.Now()
 	if err := leaver.Stop(); err != nil {
 		t.Errorf("the agent ended with %v", err)
+	}
+	if took := time.Since(told); took > 8*time.Second {
+		t.Errorf("it left in %s", took)
 	}
 	inOrder(t, leaver.Log(), "node is leaving", "node has left", "this server has left its cluster")
 	for _, a := range rest {
@@ -194,10 +198,15 @@ func TestLeavingOneOfThree(t *testing.T) {
 			t.Errorf("%s on the node that left was observed %s: %v", a.ID, info.ObservedStatus, err)
 		}
 	}
+	if took := time.Since(told); took > 12*time.Second {
+		t.Errorf("all was moved after %s", took)
+	}
 	register(t, rest[1].Client, job("after", "exit 0", func(_ *structs.Job, g *structs.TaskGroup, _ *structs.Task) {
 		g.Count = structs.Ptr(0)
 	}))
-	leaver.Start()
+	if took := leaver.Start(); took > 8*time.Second {
+		t.Errorf("it was taken in again after %s", took)
+	}
 	if _, _, err := leaver.Client.Jobs().Info(limited(t), "after", nil); err != nil {
 		t.Errorf("the one that came back: %v", err)
 	}
