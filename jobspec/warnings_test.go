@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -84,5 +85,19 @@ func TestScalingOfATaskNeedsNoMax(t *testing.T) {
 	job.Canonicalize()
 	if p := job.TaskGroups[0].Tasks[0].ScalingPolicies[0]; p.Max != nil || p.Type != "vertical_cpu" || words != "" || job.Validate() != nil {
 		t.Errorf("got %+v, %s, %v", p, words, job.Validate())
+	}
+}
+
+// Hostile JSON costs no more than its size: deep nesting, and long names above many others.
+func TestUnknownNamesOfHostileJSON(t *testing.T) {
+	deep := `{"ID": "x", "TaskGroups": [], "X": ` + strings.Repeat("[", 9000) + strings.Repeat("1,", 1<<20) + "1" + strings.Repeat("]", 9000) + "}"
+	long := strings.Repeat("k", 1<<20)
+	wide := `{"ID": "x", "TaskGroups": [{"Volumes": {"` + long + `": {` + strings.Repeat(`"Sauce": 1, `, 1<<18) + `"Name": "v"}}}]}`
+	for name, body := range map[string]string{"deep": deep, "wide": wide} {
+		begin := time.Now()
+		_, words := warned(t, body)
+		if took := time.Since(begin); took > 10*time.Second || len(words) > 10000 || words == "" {
+			t.Errorf("%s: %s, %d bytes of warnings", name, took, len(words))
+		}
 	}
 }
