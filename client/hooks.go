@@ -70,14 +70,20 @@ func (*supportedGroup) Prerun(_ context.Context, r *hook.AllocRequest, _ *hook.A
 type allocDirHook struct{ dir *allocdir.Dir }
 
 var (
-	_ hook.AllocPrerunner = (*allocDirHook)(nil)
-	_ hook.AllocDestroyer = (*allocDirHook)(nil)
+	_ hook.AllocPrerunner  = (*allocDirHook)(nil)
+	_ hook.AllocPostrunner = (*allocDirHook)(nil)
+	_ hook.AllocDestroyer  = (*allocDirHook)(nil)
 )
 
 func (*allocDirHook) Name() string { return "alloc_dir" }
 
 func (h *allocDirHook) Prerun(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {
 	return h.dir.Build()
+}
+
+// Postrun keeps the directories for people until they are collected, and no secrets.
+func (h *allocDirHook) Postrun(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {
+	return h.dir.DropSecrets()
 }
 
 func (h *allocDirHook) Destroy(context.Context, *hook.AllocRequest, *hook.AllocResponse) error {

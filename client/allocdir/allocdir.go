@@ -162,6 +162,49 @@ func mountSecrets(path string, t Task) error {
 	return os.Lchown(path, t.Owner.UID, t.Owner.GID)
 }
 
+// DropSecrets removes what is in the secrets of all tasks, and unmounts their file systems. The allocation must be over.
+func (d *Dir) DropSecrets() error {
+	entries, err := os.ReadDir(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("drop secrets: %w", err)
+	}
+	var faults []error
+	for _, e := range entries {
+		path := d.SecretsDir(e.Name())
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || e.Name() == SharedName || !e.IsDir() {
+			continue
+		}
+		// EINVAL: nothing is mounted there. One mount hides another.
+		for err = nil; err == nil; {
+			err = unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		}
+		if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
+			faults = append(faults, fmt.Errorf("drop secrets: unmount %s: %w", path, err))
+			continue
+		}
+		faults = append(faults, empty(path))
+	}
+	return errors.Join(faults...)
+}
+
+// empty removes all that is in a directory.
+func empty(path string) error {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return fmt.Errorf("drop secrets: %w", err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	faults := []error{err}
+	for _, e := range entries {
+		faults = append(faults, root.RemoveAll(e.Name()))
+	}
+	return errors.Join(faults...)
+}
+
 // Destroy unmounts whatever is mounted below and removes the directory. It is no error when it is gone already.
 func (d *Dir) Destroy() error {
 	if d.Path == "" || d.Path == "/" {

@@ -275,3 +275,50 @@ func BenchmarkBuild(b *testing.B) {
 		}
 	}
 }
+
+// TestSecretsAreDropped with the file systems they are in, be there one, several or none.
+func TestSecretsAreDropped(t *testing.T) {
+	d := build(t)
+	if err := d.BuildTask(Task{Name: "db"}); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // a second one over the first
+		if err := unix.Mount("tmpfs", d.SecretsDir("db"), "tmpfs", 0, "size=1m"); err != nil {
+			t.Logf("cannot mount: %v", err)
+		}
+	}
+	outside := t.TempDir()
+	for path, link := range map[string]string{"web/secrets/key": "", "db/secrets/key": "", "web/local/keep": "", "web/secrets/out": outside} {
+		err := os.WriteFile(filepath.Join(d.Path, path), []byte("x"), 0o600)
+		if link != "" {
+			err = os.Symlink(link, filepath.Join(d.Path, path)+"side")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(outside, "keep"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := d.DropSecrets(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, task := range []string{"web", "db"} {
+		if entries, err := os.ReadDir(d.SecretsDir(task)); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %v, %v", task, entries, err)
+		}
+	}
+	if mounts, err := mountsBelow(d.Path); err != nil || len(mounts) > 0 {
+		t.Errorf("mounted: %v, %v", mounts, err)
+	}
+	for _, keep := range []string{filepath.Join(d.LocalDir("web"), "keep"), filepath.Join(outside, "keep")} {
+		if _, err := os.Stat(keep); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := New(t.TempDir(), "gone").DropSecrets(); err != nil {
+		t.Error(err)
+	}
+}
