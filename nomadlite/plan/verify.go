@@ -13,6 +13,8 @@ type State interface {
 	Job(namespace, id string) *structs.Job
 	Node(id string) *structs.Node
 	AllocsByNode(nodeID string) []*structs.Allocation
+	// NodeUsage is what the allocations there hold together; never nil.
+	NodeUsage(nodeID string) *structs.NodeUsage
 }
 
 // Verdict is what of a plan may be committed, and why the rest may not.
@@ -73,6 +75,9 @@ func verifyNode(state State, flight *Overlay, plan *structs.Plan, nodeID string)
 	node := state.Node(nodeID)
 	if node == nil {
 		return "the node is gone"
+	}
+	if node.Ready() && roomy(node, state.NodeUsage(nodeID), flight, plan) {
+		return ""
 	}
 	there := map[string]*structs.Allocation{}
 	for _, a := range state.AllocsByNode(nodeID) {

@@ -32,6 +32,16 @@ func (c *cluster) AllocsByNode(id string) (out []*structs.Allocation) {
 	return out
 }
 
+func (c *cluster) NodeUsage(id string) *structs.NodeUsage {
+	usage := &structs.NodeUsage{}
+	for _, a := range c.AllocsByNode(id) {
+		if a.HoldsResources() {
+			usage.Add(a)
+		}
+	}
+	return usage
+}
+
 func newCluster(nodes ...string) *cluster {
 	c := &cluster{index: 100, jobs: map[string]*structs.Job{"web": {JobModifyIndex: 10}},
 		nodes: map[string]*structs.Node{}, allocs: map[string]*structs.Allocation{}}
@@ -191,8 +201,11 @@ func TestVerifyNeverOvercommits(t *testing.T) {
 				for range rapid.IntRange(1, 4).Draw(rt, "allocs") {
 					made++
 					node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
-					allocs = append(allocs, alloc(fmt.Sprint("a", made), node, rapid.IntRange(1, 6).Draw(rt, "size"),
-						rapid.IntRange(79, 84).Draw(rt, "port")))
+					var ports []int
+					if rapid.Bool().Draw(rt, "has a port") {
+						ports = []int{rapid.IntRange(79, 84).Draw(rt, "port")}
+					}
+					allocs = append(allocs, alloc(fmt.Sprint("a", made), node, rapid.IntRange(1, 6).Draw(rt, "size"), ports...))
 				}
 				v := Verify(c, &Overlay{plans: flight}, planOf(allocs...))
 				flight = append(flight, v.Plan)
@@ -323,4 +336,42 @@ func TestVerifyEvictions(t *testing.T) {
 	if v := Verify(cl, nil, planOf(replacing(alloc("r", "n1", 3), "v"))); v.Rejected["n1"] != "" {
 		t.Errorf("what replaces an evicted one beside it: %q", v.Rejected["n1"])
 	}
+}
+
+// TestRoomyIsRightWhenItSaysYes compares the quick answer with the one that looks at all that is on the node.
+func TestRoomyIsRightWhenItSaysYes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCluster("n1")
+		c.nodes["n1"].NodeMaxAllocs = rapid.IntRange(0, 6).Draw(rt, "max allocs")
+		made := 0
+		some := func(what string) (out []*structs.Allocation) {
+			for range rapid.IntRange(0, 3).Draw(rt, what) {
+				made++
+				a := alloc(fmt.Sprint("a", made), "n1", rapid.IntRange(0, 4).Draw(rt, "size"))
+				if rapid.IntRange(0, 4).Draw(rt, "has a port") == 0 {
+					a = alloc(a.ID, "n1", 1, 80)
+				}
+				if rapid.IntRange(0, 4).Draw(rt, "follows") == 0 {
+					a.PreviousAllocation = fmt.Sprint("a", rapid.IntRange(1, made).Draw(rt, "whom"))
+				}
+				out = append(out, a)
+			}
+			return out
+		}
+		for _, a := range some("there") {
+			c.allocs[a.ID] = a
+		}
+		if fits(c.nodes["n1"], maps.Clone(c.allocs), map[string]bool{}) != "" {
+			return // it was full before
+		}
+		flight := &Overlay{plans: []*structs.Plan{planOf(some("in flight")...)}}
+		plan := planOf(some("new")...)
+		there, stopping := maps.Clone(c.allocs), map[string]bool{}
+		flight.apply("n1", there, stopping)
+		change(plan, "n1", there, stopping)
+		reason := fits(c.nodes["n1"], there, stopping)
+		if roomy(c.nodes["n1"], c.NodeUsage("n1"), flight, plan) && reason != "" {
+			rt.Fatalf("roomy, but %s", reason)
+		}
+	})
 }
