@@ -158,6 +158,16 @@ func (j *Jobs) Evaluations(ctx context.Context, id string, q *QueryOptions) ([]*
 	return out, meta, err
 }
 
+// Explain says why a job is as it is, and what would let the rest of it be placed.
+func (j *Jobs) Explain(ctx context.Context, id string, q *QueryOptions) (*structs.JobExplanation, *QueryMeta, error) {
+	var out structs.JobExplanation
+	meta, err := j.client.get(ctx, jobPath(id, "/explain"), q, &out)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &out, meta, nil
+}
+
 // Summary gives a job's counts by group.
 func (j *Jobs) Summary(ctx context.Context, id string, q *QueryOptions) (*structs.JobSummary, *QueryMeta, error) {
 	var out structs.JobSummary

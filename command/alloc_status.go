@@ -222,6 +222,9 @@ func taskResources(a *structs.Allocation, task string) string {
 
 func (f *allocStatusFlags) placement(c *call, m *structs.AllocationMetric) {
 	c.printf("\nPlacement Metrics\n%s", metrics(m, "  "))
+	if left := m.ExplainText(); left != "" {
+		c.printf("  Other nodes: %s\n", left)
+	}
 	rows := [][]string{{"Node", "Score", "Parts"}}
 	for _, s := range m.ScoreMetaData {
 		var parts []string

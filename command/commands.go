@@ -38,6 +38,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobTagUnset())
 	add(jobAllocs())
 	add(jobEval())
+	add(jobExplain())
 	add(jobDispatch())
 	add(jobPeriodicForce())
 	add(allocStatus(), "alloc-status")

@@ -64,7 +64,7 @@ func printEval(ctx context.Context, c *call, e *structs.Evaluation, verbose bool
 		c.printf("\nFailed Placements\n")
 		for _, group := range sortedKeys(e.FailedTGAllocs) {
 			m := e.FailedTGAllocs[group]
-			c.printf("Task Group %q (failed to place %d allocation(s)):\n%s", group, m.CoalescedFailures+1, metrics(m, "  "))
+			c.printf("Task Group %q (failed to place %d allocation(s)):\n%s", group, m.CoalescedFailures+1, metrics(m, "  ")+words(m, "  "))
 		}
 		if e.BlockedEval != "" {
 			c.printf("\nEvaluation %q waiting for additional capacity to place remainder\n", shortID(e.BlockedEval, verbose))

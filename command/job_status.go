@@ -173,7 +173,8 @@ func (f *jobStatusFlags) failures(c *call, evals []*structs.Evaluation) {
 	}
 	c.printf("\nPlacement Failure\n")
 	for _, group := range sortedKeys(newest.FailedTGAllocs) {
-		c.printf("Task Group %q:\n%s", group, metrics(newest.FailedTGAllocs[group], "  "))
+		m := newest.FailedTGAllocs[group]
+		c.printf("Task Group %q:\n%s", group, metrics(m, "  ")+words(m, "  "))
 	}
 }
 

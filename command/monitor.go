@@ -65,7 +65,8 @@ func (m *monitor) outcome(ctx context.Context, eval *structs.Evaluation) error {
 		m.c.printf("\nPlacement failures:\n")
 		for _, group := range sortedKeys(eval.FailedTGAllocs) {
 			metric := eval.FailedTGAllocs[group]
-			m.c.printf("Task Group %q (failed to place %d allocation(s)):\n%s", group, metric.CoalescedFailures+1, metrics(metric, "  "))
+			m.c.printf("Task Group %q (failed to place %d allocation(s)):\n%s", group, metric.CoalescedFailures+1,
+				metrics(metric, "  ")+words(metric, "  "))
 		}
 	}
 	if eval.BlockedEval != "" {

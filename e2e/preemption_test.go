@@ -42,6 +42,15 @@ func TestPreemption(t *testing.T) {
 	if eval.BlockedEval == "" || eval.FailedTGAllocs["g"].DimensionExhausted["memory"] != 1 {
 		t.Fatalf("without preemption: %+v", eval)
 	}
+	// It says in words why it waits: 300 of 1000 MiB are free.
+	for _, command := range [][]string{{"eval", "status", eval.ID}, {"job", "status", "high"}, {"job", "explain", "high"}} {
+		if out, _, code := a.cli("", command...); code != 0 || !strings.Contains(out, "needs 300 MiB more memory on 1 of 1 node") {
+			t.Errorf("%s: exit %d\n%s", strings.Join(command, " "), code, out)
+		}
+	}
+	if out, _, _ := a.cli("", "job", "explain", "high"); !strings.Contains(out, `without "memory" alone it would fit on 1 more`) {
+		t.Errorf("job explain:\n%s", out)
+	}
 	cfg.PreemptionConfig.ServiceSchedulerEnabled = true
 	if _, _, err := a.Client.Operator().SetSchedulerConfiguration(limited(t), cfg, false, nil); err != nil {
 		t.Fatal(err)

@@ -89,6 +89,14 @@ func mergeMetrics(sum, m *structs.AllocationMetric) *structs.AllocationMetric {
 	add(&sum.ClassFiltered, m.ClassFiltered)
 	add(&sum.DimensionExhausted, m.DimensionExhausted)
 	add(&sum.ClassExhausted, m.ClassExhausted)
+	for dimension, amount := range m.Missing {
+		if old, ok := sum.Missing[dimension]; !ok || amount < old {
+			if sum.Missing == nil {
+				sum.Missing = map[string]int64{}
+			}
+			sum.Missing[dimension] = amount
+		}
+	}
 	return sum
 }
 

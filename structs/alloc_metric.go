@@ -21,6 +21,9 @@ type AllocationMetric struct {
 	AllocationTime     time.Duration
 	CoalescedFailures  int
 	ScoreMetaData      []*NodeScoreMeta
+	// Missing is the least that any node lacks in a dimension of DimensionExhausted: MHz of cpu, MiB of memory and disk, a
+	// number of cores. The other dimensions have no amount.
+	Missing map[string]int64 `json:",omitempty"`
 }
 
 // NodeScoreMeta is how one node was scored, by part of the score.

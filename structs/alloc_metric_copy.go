@@ -18,6 +18,7 @@ func (a *AllocationMetric) Copy() *AllocationMetric {
 	out.DimensionExhausted = maps.Clone(a.DimensionExhausted)
 	out.QuotaExhausted = slices.Clone(a.QuotaExhausted)
 	out.ResourcesExhausted = copyMap(a.ResourcesExhausted)
+	out.Missing = maps.Clone(a.Missing)
 	out.Scores = maps.Clone(a.Scores)
 	out.ScoreMetaData = copySlice(a.ScoreMetaData)
 	return &out

@@ -103,6 +103,25 @@ func (p *place) lacks(a *ask, relief *structs.Comparable) string {
 	return ""
 }
 
+// missing is how much of a dimension is short, 0 for dimensions without an amount. lacks must have named it.
+func (p *place) missing(a *ask, relief *structs.Comparable, dimension string) int64 {
+	cpu, mem, disk := p.usedCPU, p.usedMem, p.usedDisk
+	if relief != nil {
+		cpu, mem, disk = cpu-relief.CPU, mem-relief.MemoryMB, disk-relief.DiskMB
+	}
+	switch dimension {
+	case dimensionCPU:
+		return cpu + a.cpu + int64(a.cores)*p.coreMHz() - p.cpu
+	case dimensionMemory:
+		return mem + a.memory - p.memory
+	case dimensionDisk:
+		return disk + a.disk - p.disk
+	case dimensionCores:
+		return int64(a.cores - p.freeCores(relief))
+	}
+	return 0
+}
+
 // portFree says whether a host port may be given out: not reserved and held by nobody but the one that is replaced.
 func (p *place) portFree(port int, relief *structs.Comparable) bool {
 	if contains(p.reserved, port) {

@@ -78,7 +78,10 @@ func (p *Placer) explain(i int, req Request, m *structs.AllocationMetric) {
 		return
 	}
 	m.NodesExhausted = 1
-	count1(&m.DimensionExhausted, pl.lacks(p.ask, p.reliefOn(pl, req)))
+	relief := p.reliefOn(pl, req)
+	dimension := pl.lacks(p.ask, relief)
+	count1(&m.DimensionExhausted, dimension)
+	least(&m.Missing, dimension, pl.missing(p.ask, relief, dimension))
 	if pl.node.NodeClass != "" {
 		count1(&m.ClassExhausted, pl.node.NodeClass)
 	}

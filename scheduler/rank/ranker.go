@@ -256,6 +256,7 @@ func (p *Placer) exhaust(i int, dimension string) {
 	p.entries[i].state = nodeExhausted
 	p.metric.NodesExhausted++
 	count1(&p.metric.DimensionExhausted, dimension)
+	least(&p.metric.Missing, dimension, p.r.places[i].missing(p.ask, nil, dimension))
 	if class := p.r.places[i].node.NodeClass; class != "" {
 		count1(&p.metric.ClassExhausted, class)
 	}
@@ -271,6 +272,7 @@ func (p *Placer) own() {
 	p.metric.ClassFiltered = maps.Clone(p.metric.ClassFiltered)
 	p.metric.DimensionExhausted = maps.Clone(p.metric.DimensionExhausted)
 	p.metric.ClassExhausted = maps.Clone(p.metric.ClassExhausted)
+	p.metric.Missing = maps.Clone(p.metric.Missing)
 }
 
 func count1(m *map[string]int, key string) {
@@ -278,6 +280,19 @@ func count1(m *map[string]int, key string) {
 		*m = map[string]int{}
 	}
 	(*m)[key]++
+}
+
+// least keeps the smallest amount under a key; 0 is no amount.
+func least(m *map[string]int64, key string, amount int64) {
+	if amount <= 0 {
+		return
+	}
+	if *m == nil {
+		*m = map[string]int64{}
+	}
+	if old, ok := (*m)[key]; !ok || amount < old {
+		(*m)[key] = amount
+	}
 }
 
 // rate computes the scores of an open node, the spread aside.
