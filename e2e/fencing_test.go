@@ -281,13 +281,14 @@ func TestFenceBothKilled(t *testing.T) {
 }
 
 // TestFenceFrozenLeader freezes the leader for twice the lease while heartbeats lie in its socket: their answers come too
-// late to bring anything back.
+// late to bring anything back. The node is heard again before the servers give anything up; the replacement of what it
+// ended waits for no reschedule policy, and is no reschedule.
 func TestFenceFrozenLeader(t *testing.T) {
 	t.Parallel()
 	lease := 2 * time.Second
 	p := newPair(t, nil, func(j *structs.Job, g *structs.TaskGroup, task *structs.Task) {
 		leaseOf(lease, 500*time.Millisecond)(j, g, task)
-		g.ReschedulePolicy = &structs.ReschedulePolicy{Delay: structs.Ptr(5 * time.Second), DelayFunction: structs.Ptr("constant"),
+		g.ReschedulePolicy = &structs.ReschedulePolicy{Delay: structs.Ptr(10 * time.Minute), DelayFunction: structs.Ptr("constant"),
 			Unlimited: structs.Ptr(true)}
 	})
 	old, _ := p.holder()
@@ -311,6 +312,9 @@ func TestFenceFrozenLeader(t *testing.T) {
 	_, last := p.written(p.lives(old.ID)[0])
 	first, _ := p.written(p.lives(replacement.ID)[0])
 	t.Logf("contact ended; the old one ended after %s, the new one began after %s", last.Sub(cut), first.Sub(cut))
+	if r := replacement.RescheduleTracker; r != nil && len(r.Events) > 0 {
+		t.Errorf("the replacement counts as a reschedule: %+v", r)
+	}
 	if len(p.lives(old.ID)) != 1 || !last.Before(first) || last.Sub(cut) > lease+2*time.Second {
 		t.Errorf("lives %v, the old one ended after %s, the new one began after %s", p.lives(old.ID), last.Sub(cut), first.Sub(cut))
 	}

@@ -50,3 +50,9 @@ func (r *Runner) fenceTerms(o taskrunner.Order) taskrunner.Order {
 	o.NoShutdownDelay = o.NoShutdownDelay || !r.local.Fence.IsZero()
 	return o
 }
+
+// fenced says that what ended the allocation, or would have, is that its lease has run out. Its processes may have been
+// killed for that before the agent knew: then the first that it saw was a task that failed.
+func (l *Local) fenced() bool {
+	return !l.Fence.IsZero() && (l.Cause == LeaseOver || l.Cause == TaskFailed)
+}

@@ -191,7 +191,7 @@ func (r *Runner) Observation() *structs.AllocObservation {
 	if saved.Done && saved.Cause == RanTooLong {
 		o.ObservedStatus, o.ClientDescription = structs.AllocClientStatusComplete, descTooLong
 	}
-	o.Fenced = saved.Cause == LeaseOver
+	o.Fenced = saved.fenced()
 	return o
 }
 
