@@ -189,6 +189,11 @@ func TestTermsOfARestart(t *testing.T) {
 		asked := restart(c, alloc.ID, "-kill-timeout=200ms")
 		c.took("the restart", c.await("t", "up", 2).Sub(asked), 200*time.Millisecond)
 	})
+}
+
+// TestCutsOfARestartUnderWay also kills the agent (-9) in the middle of the wait.
+func TestCutsOfARestartUnderWay(t *testing.T) {
+	a := courseAgent(t)
 	for i, crash := range []string{"", "kill, then the flag", "the flag, then kill"} {
 		t.Run("under way, agent "+crash, func(t *testing.T) {
 			id := fmt.Sprint("cut", i)

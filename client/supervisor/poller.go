@@ -40,7 +40,8 @@ func newPoller(logger hclog.Logger, failed func(error)) (*poller, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("make poller: %w", err)
 	}
-	p := &poller{logger: logger, wait: unix.EpollWait, failed: failed, epoll: fd, wakeR: pipe[0], wakeW: pipe[1], fns: map[int32]func([]byte){}, done: make(chan struct{})}
+	p := &poller{logger: logger, wait: unix.EpollWait, failed: failed,
+		epoll: fd, wakeR: pipe[0], wakeW: pipe[1], fns: map[int32]func([]byte){}, done: make(chan struct{})}
 	if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, pipe[0], &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pipe[0])}); err != nil {
 		p.free()
 		return nil, fmt.Errorf("make poller: %w", err)

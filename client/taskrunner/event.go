@@ -185,7 +185,7 @@ func eventKilling(order *Order, signal string, timeout time.Duration) *structs.T
 	}
 	display := fmt.Sprintf("Sent %s. Waiting %v before force killing", asked, timeout)
 	if timeout <= 0 {
-		display = fmt.Sprintf("Sent %s. Force killing at once", asked)
+		display = "Force killing at once"
 	}
 	e := event(structs.TaskKilling, display, map[string]string{"kill_timeout": timeout.String()})
 	e.KillTimeout = timeout
