@@ -40,7 +40,7 @@ func (b *Backend) planJob(w http.ResponseWriter, r *route.Request, q *query) err
 	}
 	snap, now := b.Store.Snapshot(), b.now()
 	old := snap.Job(nil, structs.Val(req.Job.Namespace), structs.Val(req.Job.ID))
-	planned, err := b.Store.DryRegister(snap, state.JobRegistration{Job: req.Job, Now: now.UnixNano()})
+	planned, err := b.Store.DryRegister(snap, state.JobRegistration{Job: req.Job, SameKind: true, Now: now.UnixNano()})
 	if err != nil {
 		return fmt.Errorf("plan job: %w", err)
 	}

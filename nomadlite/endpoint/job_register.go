@@ -76,6 +76,7 @@ func (b *Backend) storeJob(w http.ResponseWriter, r *route.Request, q *query, cm
 			cmd.Eval.Priority = priority
 		}
 	}
+	cmd.SameKind = true
 	resp, index, err := b.apply(r.Context(), fsm.KindJobRegister, cmd)
 	if err != nil {
 		return err

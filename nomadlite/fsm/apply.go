@@ -21,7 +21,7 @@ func applyJobRegister(tx *state.Txn, r *JobRegister) (any, error) {
 	}
 	job, err := tx.RegisterJob(state.JobRegistration{
 		Job: r.Job, Submission: r.Submission, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex,
-		PreserveCounts: r.PreserveCounts, PreserveResources: r.PreserveResources, Eval: r.Eval, Now: r.Now})
+		PreserveCounts: r.PreserveCounts, PreserveResources: r.PreserveResources, SameKind: r.SameKind, Eval: r.Eval, Now: r.Now})
 	if err != nil {
 		return nil, err
 	}

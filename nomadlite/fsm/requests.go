@@ -59,8 +59,11 @@ type JobRegister struct {
 	PreserveCounts bool
 	// PreserveResources keeps the resources of tasks that the stored job has too.
 	PreserveResources bool
-	Eval              *structs.Evaluation // may be nil (periodic, parameterized)
-	Now               int64               // unix nanoseconds
+	// SameKind refuses, with structs.CodeInvalid, to make a job periodic or parameterized that was not, and the reverse.
+	// Entries of older versions have it not set, and are applied as they were then.
+	SameKind bool                `cbor:",omitempty"`
+	Eval     *structs.Evaluation // may be nil (periodic, parameterized)
+	Now      int64               // unix nanoseconds
 }
 
 // JobRegisterResult answers JobRegister.

@@ -109,13 +109,16 @@ type JobRegistration struct {
 	EnforceIndex                      bool
 	JobModifyIndex                    uint64
 	PreserveCounts, PreserveResources bool
-	Eval                              *structs.Evaluation
-	Now                               int64
+	// SameKind wants a stored job to be launched as this one is: periodic, parameterized, or by itself.
+	SameKind bool
+	Eval     *structs.Evaluation
+	Now      int64
 }
 
 // RegisterJob stores a job, as a new version when its specification changed, and its evaluation. It gives the stored
 // row. Registering what is there already makes an evaluation and changes nothing else. It fails with CodeConflict when
-// EnforceIndex does not match and with CodeValidation when the namespace or the node pool does not exist.
+// EnforceIndex does not match, with CodeInvalid when SameKind does not, and with CodeValidation when the namespace or the
+// node pool does not exist.
 func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 	namespace, id := structs.Val(r.Job.Namespace), structs.Val(r.Job.ID)
 	old := tx.job(namespace, id)
@@ -184,8 +187,10 @@ func (tx *Txn) checkRegistration(r JobRegistration, old *structs.Job) error {
 	if pool := structs.Val(r.Job.NodePool); pool != "" && lookup[*structs.NodePool](tx, TableNodePools, pool) == nil {
 		return structs.Errorf(structs.CodeValidation, "job %q is in nonexistent node pool %q", id, pool)
 	}
-	if err := checkLaunchKind(r.Job, old); err != nil {
-		return err
+	if r.SameKind {
+		if err := checkLaunchKind(r.Job, old); err != nil {
+			return err
+		}
 	}
 	if !r.EnforceIndex {
 		return nil

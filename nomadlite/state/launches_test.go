@@ -272,7 +272,7 @@ func TestAJobIsNotLaunchedInAnotherWayByAnUpdate(t *testing.T) {
 		w.register(from(), nil)
 		for k, to := range kinds {
 			err := w.write(func(tx *Txn) error {
-				_, err := tx.RegisterJob(JobRegistration{Job: to(), Now: w.now()})
+				_, err := tx.RegisterJob(JobRegistration{Job: to(), SameKind: true, Now: w.now()})
 				return err
 			})
 			if (i == k) != (err == nil) || i != k && structs.ErrorCode(err) != structs.CodeInvalid {
@@ -283,6 +283,33 @@ func TestAJobIsNotLaunchedInAnotherWayByAnUpdate(t *testing.T) {
 			tx.StopJob(JobStop{Namespace: "default", JobID: "x", Purge: true, Now: w.now()})
 			return nil
 		})
+	}
+}
+
+// TestAJobOfBothKinds is a template whose instances are launched by the clock, with what they were dispatched with.
+func TestAJobOfBothKinds(t *testing.T) {
+	w := newWorld(t)
+	both := templateJob("form")
+	both.Periodic = cronJob("x", false).Periodic
+	w.register(both, nil)
+	if _, err := w.launch("form", 60, true); structs.ErrorCode(err) != structs.CodeInvalid || w.store.Launch(nil, "default", "form") != nil {
+		t.Errorf("the template has a schedule itself: %v", err)
+	}
+	instance, _, err := w.dispatch("form", "form/dispatch-1-a", structs.Dispatch{Payload: []byte("in"), Meta: map[string]string{"who": "me"},
+		IdempotencyToken: "once"})
+	if err != nil || !instance.IsPeriodicActive() || instance.IsParameterized() || len(w.store.EvalsByJob(nil, "default", "form/dispatch-1-a")) != 0 {
+		t.Fatalf("the instance is %+v, %v", instance, err)
+	}
+	if w.store.Launch(nil, "default", "form/dispatch-1-a") == nil || w.job("form/dispatch-1-a").Status != structs.JobStatusRunning {
+		t.Error("the instance has no schedule, or does not run")
+	}
+	child, err := w.launch("form/dispatch-1-a", 60, false)
+	if err != nil || structs.Val(child.ID) != "form/dispatch-1-a/periodic-60" || string(child.Payload) != "in" || child.Meta["who"] != "me" ||
+		child.DispatchIdempotencyToken != "" || len(w.store.EvalsByJob(nil, "default", structs.Val(child.ID))) != 1 {
+		t.Errorf("launched %+v, %v", child, err)
+	}
+	if got := w.children("form"); !slices.Equal(got, []string{"form/dispatch-1-a"}) {
+		t.Errorf("children of the template: %q", got)
 	}
 }
 
