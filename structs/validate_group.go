@@ -1,6 +1,7 @@
 package structs
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,7 +56,9 @@ func (tg *TaskGroup) validate(s scope, j *Job) {
 
 func (tg *TaskGroup) validateTasks(s scope, j *Job) {
 	if len(tg.Tasks) == 0 {
-		s.addf("there are no tasks")
+		if !slices.ContainsFunc(tg.Services, (*Service).isGateway) { // whose proxy is a task of its own
+			s.addf("there are no tasks")
+		}
 		return
 	}
 	leaders, mains := 0, 0

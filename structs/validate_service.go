@@ -147,6 +147,8 @@ func (c *ServiceCheck) validate(s scope, svc *Service, tg *TaskGroup) {
 	}
 }
 
+func (svc *Service) isGateway() bool { return svc.Connect != nil && svc.Connect.Gateway != nil }
+
 func (svc *Service) validateConnect(s scope, tg *TaskGroup, t *Task) {
 	c := svc.Connect
 	kinds := 0
@@ -167,7 +169,7 @@ func (svc *Service) validateConnect(s scope, tg *TaskGroup, t *Task) {
 	if c.Native && svc.TaskName == "" {
 		s.addf("native needs the name of the task that speaks Connect")
 	}
-	if c.Gateway != nil {
+	if svc.isGateway() {
 		s.addf("gateway: the proxy of a gateway cannot be run yet")
 	}
 	if c.SidecarService != nil && t == nil {
