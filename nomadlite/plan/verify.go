@@ -13,7 +13,10 @@ type State interface {
 	Job(namespace, id string) *structs.Job
 	Node(id string) *structs.Node
 	AllocsByNode(nodeID string) []*structs.Allocation
-	// NodeUsage is what the allocations there hold together; never nil.
+}
+
+// usages is a State that keeps what the allocations on a node hold together; never nil.
+type usages interface {
 	NodeUsage(nodeID string) *structs.NodeUsage
 }
 
@@ -76,7 +79,7 @@ func verifyNode(state State, flight *Overlay, plan *structs.Plan, nodeID string)
 	if node == nil {
 		return "the node is gone"
 	}
-	if node.Ready() && roomy(node, state.NodeUsage(nodeID), flight, plan) {
+	if kept, ok := state.(usages); ok && node.Ready() && roomy(node, kept.NodeUsage(nodeID), flight, plan) {
 		return ""
 	}
 	there := map[string]*structs.Allocation{}
