@@ -97,7 +97,7 @@ func (c *conn) read() {
 
 // answerLimit bounds a call that is answered at once; actLimit is for those which first start, or end, processes.
 const (
-	answerLimit = 5 * time.Second
+	answerLimit = 10 * time.Second
 	actLimit    = 30 * time.Second
 )
 

@@ -44,10 +44,10 @@ func parseStat(pid int, data []byte) (process, error) {
 		userTicks: num(11), sysTicks: num(12), startTick: num(19), rssPages: num(21)}, nil
 }
 
-// frozen says that a process is stopped by a signal or a debugger.
+// frozen says that a process is stopped by a signal. One that a debugger looks at may be so for a moment only.
 func frozen(pid int) bool {
 	p, err := readProcess(pid)
-	return err == nil && (p.state == 'T' || p.state == 't')
+	return err == nil && p.state == 'T'
 }
 
 func bootID() string {

@@ -79,8 +79,8 @@ func TestPollerThatCannotGoOnSaysSo(t *testing.T) {
 	p.close()
 }
 
-// TestABrokenSupervisorEndsAndItsTasksGoOn under another one, which the agent starts.
-func TestABrokenSupervisorEndsAndItsTasksGoOn(t *testing.T) {
+// TestABrokenSupervisorEndsThoughItHasTasks, and with an error: the agent then does as after its death (TestKilledSupervisor).
+func TestABrokenSupervisorEndsThoughItHasTasks(t *testing.T) {
 	s := &server{logger: hclog.NewNullLogger(), quit: make(chan string, 1), tasks: map[string]*task{"a": {phase: phaseRunning}}}
 	s.broken(unix.EBADF)
 	if why := <-s.quit; why != "broken" || !errors.Is(s.fault, unix.EBADF) || !s.closing {
