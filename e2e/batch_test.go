@@ -219,3 +219,45 @@ func TestMaxRunDurationEndsARealProcess(t *testing.T) {
 		t.Errorf("allocations %s, error %v", describe(list), err)
 	}
 }
+
+// TestPeriodicJobByTheCommandLine runs, forces, shows and stops a periodic job on all nodes.
+func TestPeriodicJobByTheCommandLine(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, nil)
+	a.Start()
+	spec := `job "tidy" {
+  type = "sysbatch"
+  periodic {
+    crons            = ["@yearly", "0 3 24 12 *"]
+    time_zone        = "Europe/Berlin"
+    prohibit_overlap = true
+  }
+  task "t" {
+    driver = "raw_exec"
+    config {
+      command = "/bin/true"
+    }
+    resources {
+      cpu    = 10
+      memory = 16
+    }
+  }
+}`
+	if out, errs, code := a.cli(spec, "job", "run", "-"); code != 0 || !strings.HasPrefix(out, "Job registration successful\nApproximate next launch time: ") {
+		t.Fatalf("job run: exit %d\n%s\n%s", code, out, errs)
+	}
+	for range 2 { // although they may overlap
+		if out, errs, code := a.cli("", "job", "periodic", "force", "tid"); code != 0 || !strings.Contains(out, `finished with status "complete"`) {
+			t.Fatalf("job periodic force: exit %d\n%s\n%s", code, out, errs)
+		}
+	}
+	for _, epoch := range awaitChildren(t, a.Client, "tidy", 2) {
+		awaitStatus(t, a.Client, fmt.Sprint("tidy/periodic-", epoch), structs.AllocClientStatusComplete)
+	}
+	if out, errs, code := a.cli("", "job", "stop", "tidy"); code != 0 {
+		t.Errorf("job stop: exit %d\n%s\n%s", code, out, errs)
+	}
+	if out, errs, code := a.cli("", "job", "periodic", "force", "tidy"); code != 1 || !strings.Contains(errs, "stopped") {
+		t.Errorf("a forced launch of a stopped job: exit %d\n%s\n%s", code, out, errs)
+	}
+}
