@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -196,6 +197,9 @@ func (a *Agent) Addr() string { return fmt.Sprintf("http://127.0.0.1:%d", a.HTTP
 // Log is what the agent has written.
 func (a *Agent) Log() string { return a.log.String() }
 
+// Logs gives a channel that is closed once the agent has written text from now on.
+func (a *Agent) Logs(text string) <-chan struct{} { return a.log.await(text) }
+
 // Kill ends the agent without any notice (-9) and waits for its end.
 func (a *Agent) Kill() {
 	a.t.Helper()
@@ -312,14 +316,38 @@ func (a *Agent) stopJobs(ctx context.Context) {
 
 // output collects what a process writes.
 type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu      sync.Mutex
+	b       bytes.Buffer
+	awaited []awaited
+}
+
+// awaited is a text that somebody waits for, from a place in the output on.
+type awaited struct {
+	text  string
+	from  int
+	there chan struct{}
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.b.Write(p)
+	n, err := o.b.Write(p)
+	o.awaited = slices.DeleteFunc(o.awaited, func(w awaited) bool {
+		found := bytes.Contains(o.b.Bytes()[w.from:], []byte(w.text))
+		if found {
+			close(w.there)
+		}
+		return found
+	})
+	return n, err
+}
+
+func (o *output) await(text string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := awaited{text: text, from: o.b.Len(), there: make(chan struct{})}
+	o.awaited = append(o.awaited, w)
+	return w.there
 }
 
 func (o *output) String() string {
