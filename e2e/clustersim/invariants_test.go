@@ -24,6 +24,8 @@ const (
 	invIdempotent  = "an evaluation has a further effect"
 	invAsked       = "a job does not end as asked"
 	invAskedToStop = "an acknowledged stop does not end stopped"
+	invTask        = "a task has two processes"
+	invGrace       = "a change of leader expires a node"
 )
 
 // watcher holds what happens against the invariants.
@@ -50,6 +52,7 @@ func newWatcher(s *sim) *watcher {
 func (w *watcher) change(change state.Change) {
 	nodes := map[string]bool{}
 	for _, item := range change.Items {
+		w.node(item)
 		before, _ := item.Before.(*structs.Allocation)
 		after, _ := item.After.(*structs.Allocation)
 		if item.Table != state.TableAllocs || after == nil {
@@ -60,6 +63,20 @@ func (w *watcher) change(change state.Change) {
 	}
 	for _, id := range sortedKeys(nodes) {
 		w.room(id)
+	}
+}
+
+// grace is how long after its election a leader cannot know yet that a node is gone: a heartbeat is due only then.
+const grace = 19 * time.Second
+
+func (w *watcher) node(item state.Item) {
+	before, _ := item.Before.(*structs.Node)
+	after, _ := item.After.(*structs.Node)
+	if before == nil || after == nil || before.Down() || !after.Down() {
+		return
+	}
+	if l := w.s.leader; l != nil && l.elected.After(w.s.began) && time.Since(l.elected) < grace {
+		w.s.breaks(invGrace, "%s is %s %s after the election", after.ID, after.Status, time.Since(l.elected))
 	}
 }
 
@@ -195,9 +212,11 @@ func (w *watcher) started(p *process) {
 		return // it has vanished, and is stopped
 	}
 	for _, n := range s.nodes {
-		for _, id := range sortedKeys(n.sup.procs) {
-			q := n.sup.procs[id]
-			if !q.alive() || q.allocID == p.allocID {
+		for _, q := range n.sup.live {
+			if q.allocID == p.allocID {
+				if q != p && q.task == p.task {
+					w.broken(invTask, fmt.Sprintf("%s beside %s on %s", p.id, q.id, n.id))
+				}
 				continue
 			}
 			other := s.store.Alloc(nil, q.allocID)
@@ -255,7 +274,7 @@ func (w *watcher) leased(a *structs.Allocation) bool {
 	return lease > 0
 }
 
-// check looks at everything after a step.
+// check looks at everything once more; each entry was looked at before.
 func (s *sim) check() {
 	for a := range s.store.Allocs(nil, structs.AllNamespaces) {
 		s.watch.alloc(nil, a)

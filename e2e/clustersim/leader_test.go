@@ -47,6 +47,7 @@ type leader struct {
 	beatsDue                          time.Time
 	beatsWake, workerWake             bool
 	ended                             bool
+	elected                           time.Time
 }
 
 // follower is a queue of changes and a time.
@@ -77,7 +78,7 @@ func (f *follower) take() []state.Change {
 func (s *sim) elect() {
 	s.log.SetLeader(true)
 	s.notice()
-	l := &leader{s: s, plans: plan.NewQueue(), over: make(chan struct{})}
+	l := &leader{s: s, plans: plan.NewQueue(), over: make(chan struct{}), elected: time.Now()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	log := hclog.NewNullLogger()
 	random := func(n int64) int64 { return s.rng.Int64N(n) }

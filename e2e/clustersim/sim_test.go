@@ -150,7 +150,6 @@ func (s *sim) run(d time.Duration) {
 			time.Sleep(wait)
 			synctest.Wait()
 		} else if !next.Before(until) {
-			s.check()
 			return
 		}
 		for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {

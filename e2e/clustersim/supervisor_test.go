@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,7 @@ type supervisor struct {
 
 	mu    sync.Mutex
 	procs map[string]*process
+	live  []*process // those that run, in the order of their ids
 }
 
 var (
@@ -84,6 +86,8 @@ func (v *supervisor) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.H
 		p.endsBy, p.code = time.Now().Add(s.between(time.Second, 2*time.Minute)), 1
 	}
 	v.procs[cfg.ID] = p
+	at, _ := slices.BinarySearchFunc(v.live, p.id, func(q *process, id string) int { return strings.Compare(q.id, id) })
+	v.live = slices.Insert(v.live, at, p)
 	s.tracef("%s: process %s runs", v.n.id, p.id)
 	s.watch.started(p)
 	return &driver.Handle{Driver: v.Name(), TaskID: cfg.ID, Version: 1}, nil
@@ -182,6 +186,7 @@ func (v *supervisor) Renew(_ context.Context, until map[string]boottime.Deadline
 }
 
 func (v *supervisor) endLocked(p *process, code int) {
+	v.live = slices.DeleteFunc(v.live, func(q *process) bool { return q == p })
 	p.result = &driver.ExitResult{ExitCode: code, Known: true, At: time.Now()}
 	v.s.tracef("%s: process %s has ended with %d", v.n.id, p.id, code)
 	close(p.ended)
@@ -207,19 +212,13 @@ func (v *supervisor) end(p *process) (at time.Time, code int) {
 func (v *supervisor) sorted() []*process {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var out []*process
-	for _, id := range sortedKeys(v.procs) {
-		if v.procs[id].alive() {
-			out = append(out, v.procs[id])
-		}
-	}
-	return out
+	return slices.Clone(v.live)
 }
 
 // next is when a process ends.
 func (v *supervisor) next() time.Time {
 	var next time.Time
-	for _, p := range v.sorted() {
+	for _, p := range v.live {
 		if at, _ := v.end(p); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
