@@ -295,6 +295,26 @@ func TestStickyDiskStays(t *testing.T) {
 	}
 }
 
+// TestPoolConfiguration lets a node pool place by another algorithm than the cluster.
+func TestPoolConfiguration(t *testing.T) {
+	for pool, nodes := range map[string]int{"": 1, "spread": 4} {
+		c, p := harness(4)
+		c.Config = &structs.SchedulerConfiguration{SchedulerAlgorithm: "binpack"}
+		c.Pools = map[string]*structs.NodePool{"default": {SchedulerConfiguration: &structs.NodePoolSchedulerConfiguration{SchedulerAlgorithm: pool}}}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			c.PutJob(schedtest.Job(id, "service", 1))
+			evaluate(t, p, id)
+		}
+		used := map[string]bool{}
+		for _, a := range c.Allocs() {
+			used[a.NodeID] = true
+		}
+		if len(used) != nodes {
+			t.Errorf("algorithm of the pool %q: %d nodes, want %d", pool, len(used), nodes)
+		}
+	}
+}
+
 // TestEvalsForNothing answers evaluations of a job that never was.
 func TestEvalsForNothing(t *testing.T) {
 	_, p := harness(1)

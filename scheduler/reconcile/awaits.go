@@ -38,6 +38,9 @@ func (g *group) setAwaits() {
 	}
 	for i := range g.out.Places[g.holders.places:] {
 		p := &g.out.Places[g.holders.places+i]
+		if p.Canary {
+			continue // it is meant to run beside who has its name
+		}
 		for _, id := range byPlace[place(p.Name, p.Node)] {
 			if p.Previous == nil || p.Previous.ID != id {
 				p.Awaits = append(p.Awaits, id)

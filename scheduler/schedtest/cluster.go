@@ -15,6 +15,7 @@ import (
 type Cluster struct {
 	Now    time.Time
 	Config *structs.SchedulerConfiguration
+	Pools  map[string]*structs.NodePool
 
 	index       uint64
 	ids         map[string]int
@@ -94,6 +95,9 @@ func (c *Cluster) LatestDeployment(_, jobID string) *structs.Deployment {
 	}
 	return nil
 }
+
+// NodePool gives a node pool, nil when there is none.
+func (c *Cluster) NodePool(name string) *structs.NodePool { return c.Pools[name] }
 
 // SchedulerConfig gives the configuration of the schedulers.
 func (c *Cluster) SchedulerConfig() *structs.SchedulerConfiguration { return c.Config }
