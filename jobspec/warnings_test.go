@@ -90,9 +90,9 @@ func TestScalingOfATaskNeedsNoMax(t *testing.T) {
 
 // Hostile JSON costs no more than its size: deep nesting, and long names above many others.
 func TestUnknownNamesOfHostileJSON(t *testing.T) {
-	deep := `{"ID": "x", "TaskGroups": [], "X": ` + strings.Repeat("[", 9000) + strings.Repeat("1,", 1<<20) + "1" + strings.Repeat("]", 9000) + "}"
-	long := strings.Repeat("k", 1<<20)
-	wide := `{"ID": "x", "TaskGroups": [{"Volumes": {"` + long + `": {` + strings.Repeat(`"Sauce": 1, `, 1<<18) + `"Name": "v"}}}]}`
+	deep := `{"ID": "x", "TaskGroups": [], "X": ` + strings.Repeat("[", 9000) + strings.Repeat("1,", 1<<16) + "1" + strings.Repeat("]", 9000) + "}"
+	long := strings.Repeat("k", 1<<16)
+	wide := `{"ID": "x", "TaskGroups": [{"Volumes": {"` + long + `": {` + strings.Repeat(`"Sauce": 1, `, 1<<14) + `"Name": "v"}}}]}`
 	for name, body := range map[string]string{"deep": deep, "wide": wide} {
 		begin := time.Now()
 		_, words := warned(t, body)
