@@ -241,7 +241,7 @@ func TestOneSeed(t *testing.T) {
 
 // TestSequences plays sequences of operations: CLUSTERSIM_SEQUENCES of them, from seed CLUSTERSIM_FIRST on.
 func TestSequences(t *testing.T) {
-	count := number(t, "CLUSTERSIM_SEQUENCES", 100)
+	count := number(t, "CLUSTERSIM_SEQUENCES", 200)
 	pairs := playAll(t, uint64(number(t, "CLUSTERSIM_FIRST", 1)), count, 50, 4)
 	if count < 1000 || t.Failed() {
 		return // by chance a pair may be missing
