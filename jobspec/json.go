@@ -41,7 +41,11 @@ func parseJSON(cfg Config) (*Result, error) {
 		return nil, fail(err)
 	}
 	if job.ID == nil && job.Name == nil && len(job.TaskGroups) == 0 {
-		return nil, fail(errors.New(`the object is no job: it needs at least "ID" and "TaskGroups"`))
+		text := `the object is no job: it needs at least "ID" and "TaskGroups"`
+		if bytes.Contains(cfg.Body, []byte(`"job"`)) {
+			text += `; HCL written as JSON ({"job": {"NAME": ...}}) is not read, only the form of the API is`
+		}
+		return nil, fail(errors.New(text))
 	}
 	job.ExactNumbers()
 	return &Result{Job: job, Files: files, Warnings: unknownNames(cfg, body, begin)}, nil

@@ -101,3 +101,11 @@ func TestUnknownNamesOfHostileJSON(t *testing.T) {
 		}
 	}
 }
+
+// HCL written as JSON is another language than jobs of the API.
+func TestHCLInJSONIsRefusedByName(t *testing.T) {
+	_, err := jobspec.Parse(jobspec.Config{Body: []byte(`{"job": {"x": {"group": {"g": {}}}}}`)})
+	if err == nil || !strings.Contains(err.Error(), "HCL written as JSON") {
+		t.Errorf("got %v", err)
+	}
+}
