@@ -35,6 +35,9 @@ func (c *Client) reclaim(ctx context.Context) {
 	if err != nil { // those that answer are heard all the same
 		c.log.Error("supervisor does not tell what an earlier agent left", "error", err)
 	}
+	for _, file := range c.supervisor.Damaged() {
+		c.log.Error("the record of a task was damaged: supervisor.log beside it tells what became of its processes", "record", file)
+	}
 	var wait sync.WaitGroup
 	for _, t := range tasks {
 		if c.accountsFor(t.ID) {

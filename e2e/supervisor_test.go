@@ -88,6 +88,7 @@ func TestADamagedRecordLeavesNoSecondProcess(t *testing.T) {
 		}
 	}
 	a.awaitLog("a task that no supervisor knows was running and is killed")
+	a.awaitLog("the record of a task was damaged")
 	alloc := awaitRunning(t, a.Client, "damaged", 1)[0]
 	if !hasEvent(alloc.TaskStates["t"], structs.TaskRestoreFailed) {
 		t.Errorf("events: %s", describe([]*structs.AllocationListStub{alloc}))

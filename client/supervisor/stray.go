@@ -17,6 +17,9 @@ import (
 	"github.com/nomadlite/nomadlite/internal/codec"
 )
 
+// badSuffix is added to the name of a damaged record, which is kept for people.
+const badSuffix = ".bad"
+
 // maxSalvage is how much of a damaged record is searched for what can still be read.
 const maxSalvage = 64 << 10
 
@@ -51,7 +54,7 @@ func salvage(path string) record {
 // left of its processes is killed. The damaged file stays, for people.
 func (s *server) mend(path string, why error) {
 	rec := salvage(path)
-	bad := path + ".bad"
+	bad := path + badSuffix
 	if err := os.Rename(path, bad); err != nil {
 		s.logger.Error("cannot put damaged record aside", "record", path, "error", err)
 	}
@@ -76,6 +79,12 @@ func (s *server) mend(path string, why error) {
 	pids, err := t.endStray(rec.Started.At)
 	s.logger.Error("task record is damaged, its process was killed", "record", bad, "pid", t.PID, "cgroup", t.Cgroup, "killed", pids,
 		"error", errors.Join(why, err))
+}
+
+// Damaged lists the damaged records that supervisors have put aside; supervisor.log says what became of their tasks.
+func (c *Client) Damaged() []string {
+	found, _ := filepath.Glob(filepath.Join(c.cfg.Dir, dirPrefix+"*", "*"+recordSuffix+badSuffix)) // the pattern is a good one
+	return found
 }
 
 // EndStray ends what runs of a task which no supervisor knows, since its record was lost or damaged: its process, by

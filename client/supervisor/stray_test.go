@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,7 +25,29 @@ func damaged(t *testing.T, cfg Config, damage func(data, task, started []byte) [
 	spec := n.spec(id, "setsid sleep 1000 & echo up; exec sleep 1000")
 	spec.Env = append(spec.Env, "NOMAD_ALLOC_ID=alloc", "NOMAD_TASK_NAME=web", "RUN="+n.dir)
 	spec.StdoutPath, spec.StderrPath = "", ""
+	alive = func() []int {
+		var out []int
+		for _, p := range allProcesses() {
+			if p.state != 'Z' && marked(p.pid, []string{"RUN=" + n.dir}) {
+				out = append(out, p.pid)
+			}
+		}
+		return out
+	}
 	info = n.start(spec)
+	tick := time.NewTicker(time.Millisecond) // what is being executed has no environment for a moment
+	defer tick.Stop()
+	for sleeps := 0; sleeps < 2; <-tick.C {
+		sleeps = 0
+		for _, pid := range alive() {
+			if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(line), "sleep\x00") {
+				sleeps++
+			}
+		}
+		if n.ctx.Err() != nil {
+			t.Fatal("the task's processes do not run")
+		}
+	}
 	pid := n.supervisorPID()
 	n.Client.Close()
 	kill9(t, pid)
@@ -53,21 +76,11 @@ func damaged(t *testing.T, cfg Config, damage func(data, task, started []byte) [
 	}
 	n.restart()
 	t.Cleanup(func() { // whatever the test found
-		for _, p := range allProcesses() {
-			if marked(p.pid, []string{"RUN=" + n.dir}) {
-				_ = unix.Kill(p.pid, unix.SIGKILL)
-			}
+		for _, pid := range alive() {
+			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	})
-	return n, info, func() []int {
-		var out []int
-		for _, p := range allProcesses() {
-			if p.state != 'Z' && marked(p.pid, []string{"RUN=" + n.dir}) {
-				out = append(out, p.pid)
-			}
-		}
-		return out
-	}
+	return n, info, alive
 }
 
 func (n *node) logged(words ...string) {
@@ -145,6 +158,9 @@ func TestARecordThatTellsNothing(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		n.logged("names no process")
+		if files := n.Damaged(); len(files) != 1 || !strings.HasSuffix(files[0], ".task.bad") {
+			t.Errorf("damaged: %v", files)
+		}
 		if len(alive()) != 2 {
 			t.Fatalf("processes %v", alive())
 		}
