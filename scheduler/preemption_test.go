@@ -173,46 +173,90 @@ func TestPlanTellsEvictions(t *testing.T) {
 	}
 }
 
-// TestEvictionAgainstAllNodes compares a placement that fits nowhere with every set of allocations on every node.
+// asks draws what an allocation of a job takes: cpu, memory and a port.
+func asks(t *rapid.T) func(*structs.Job) {
+	cpu, memory := rapid.IntRange(1, 8).Draw(t, "cpu")*500, rapid.IntRange(1, 8).Draw(t, "memory")*1024
+	port := rapid.SampledFrom([]int{0, 0, 80, 81}).Draw(t, "port")
+	return func(j *structs.Job) {
+		r := j.TaskGroups[0].Tasks[0].Resources
+		r.CPU, r.MemoryMB = &cpu, &memory
+		if port > 0 {
+			j.TaskGroups[0].Networks = []*structs.NetworkResource{{Mode: "host", ReservedPorts: []structs.Port{{Label: "p", Value: port}}}}
+		}
+	}
+}
+
+// fitsWithout says whether an allocation fits on a node of 4000 MHz and 8192 MiB beside those that are not in the set.
+func fitsWithout(there []*structs.Allocation, set int, wants *structs.TaskGroup) (fits bool, worst int) {
+	cpu, memory, ports := int64(*wants.Tasks[0].Resources.CPU), int64(*wants.Tasks[0].Resources.MemoryMB), map[int]bool{}
+	for _, n := range wants.Networks {
+		ports[n.ReservedPorts[0].Value] = true
+	}
+	for i, a := range there {
+		if set&(1<<i) != 0 {
+			worst = max(worst, *a.Job.Priority)
+			continue
+		}
+		for _, task := range a.AllocatedResources.Tasks {
+			cpu, memory = cpu+task.Cpu.CpuShares, memory+task.Memory.MemoryMB
+		}
+		for _, p := range a.AllocatedResources.Shared.Ports {
+			if ports[p.Value] {
+				return false, worst
+			}
+		}
+	}
+	return cpu <= 4000 && memory <= 8192, worst
+}
+
+// TestEvictionAgainstAllNodes compares a placement with every set of allocations on every node.
 func TestEvictionAgainstAllNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, p := contest(rapid.IntRange(1, 3).Draw(t, "nodes"), &allTypes)
+		c, p := contest(rapid.IntRange(1, 3).Draw(t, "nodes"), &structs.PreemptionConfig{})
 		for i := range rapid.IntRange(0, 8).Draw(t, "jobs") {
-			priority := rapid.SampledFrom([]int{10, 30, 45, 60}).Draw(t, "priority")
-			c.Config.PreemptionConfig = structs.PreemptionConfig{}
-			run(t, p, fmt.Sprint("j", i), "service", priority, 1, rapid.IntRange(1, 8).Draw(t, "cpu")*500, nil)
+			run(t, p, fmt.Sprint("j", i), "service", rapid.SampledFrom([]int{10, 30, 45, 60}).Draw(t, "priority"), 1, 0, asks(t))
 		}
 		c.Config.PreemptionConfig = allTypes
-		cpu := int64(rapid.IntRange(1, 8).Draw(t, "high cpu") * 500)
-		free, possible, cheapest := false, false, 1000
+		high := schedtest.Job("high", "service", 1)
+		asks(t)(high)
+		possible, cheapest := false, 1000
 		for n := range c.Nodes() {
-			var there []*structs.Allocation
-			held := int64(0)
-			for _, a := range c.AllocsByNode(n.ID) {
-				there, held = append(there, a), held+a.AllocatedResources.Comparable().CPU
-			}
-			free = free || held+cpu <= 4000
+			there := c.AllocsByNode(n.ID)
 			for set := range 1 << len(there) {
-				gone, worst := int64(0), 0
-				for i, a := range there {
-					if set&(1<<i) != 0 {
-						gone, worst = gone+a.AllocatedResources.Comparable().CPU, max(worst, *a.Job.Priority)
-					}
-				}
-				if held-gone+cpu <= 4000 && worst <= 40 {
+				if fits, worst := fitsWithout(there, set, high.TaskGroups[0]); fits && worst <= 40 {
 					possible, cheapest = true, min(cheapest, worst)
 				}
 			}
 		}
-		run(t, p, "high", "service", 50, 1, int(cpu), nil)
+		c.PutJob(high) // priority 50
+		if _, err := p.Evaluate("high", "service", structs.EvalTriggerJobRegister, nil); err != nil {
+			t.Fatal(err)
+		}
 		placed, worst := len(c.AllocsByJob("", "high")) == 1, 0
 		for _, a := range c.Allocs() {
 			if a.DesiredStatus == structs.AllocDesiredStatusEvict {
 				worst = max(worst, *a.Job.Priority)
 			}
 		}
-		if placed != possible || placed && (worst != cheapest || free && worst != 0) {
+		if placed != possible || placed && worst != cheapest {
 			t.Fatalf("placed %t of %t, evicted up to %d, %d would do", placed, possible, worst, cheapest)
 		}
 	})
+}
+
+// BenchmarkEvict1000Nodes300Allocs lets 300 allocations take the room of others on 1,000 nodes that are full.
+func BenchmarkEvict1000Nodes300Allocs(b *testing.B) {
+	c, p := contest(1000, &allTypes)
+	run(b, p, "low", "batch", 20, 8000, 500, nil)
+	j := schedtest.Job("high", "service", 300)
+	j.Priority, j.TaskGroups[0].Tasks[0].Resources.CPU = structs.Ptr(70), structs.Ptr(1000)
+	c.PutJob(j)
+	p.DryRun = true
+	b.ReportAllocs()
+	for b.Loop() {
+		e, err := p.Evaluate("high", "service", structs.EvalTriggerJobRegister, nil)
+		if err != nil || len(e.FailedTGAllocs) > 0 {
+			b.Fatal(err, e)
+		}
+	}
 }

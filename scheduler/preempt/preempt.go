@@ -101,12 +101,14 @@ func (s *selection) choose(i int) {
 	s.groups[s.candidates[i].Group]++
 }
 
-// over says by how many a group would exceed its max_parallel with one more victim.
-func (s *selection) over(c *Candidate) int {
-	if c.MaxParallel <= 0 {
-		return 0
+// over is 1 when one more victim of its group would be beyond the group's max_parallel, else 0.
+func (s *selection) over(c *Candidate) int { return s.beyond(c, 1) }
+
+func (s *selection) beyond(c *Candidate, more int) int {
+	if c.MaxParallel > 0 && s.groups[c.Group]+s.taken[c.Group]+more > c.MaxParallel {
+		return 1
 	}
-	return max(0, s.groups[c.Group]+s.taken[c.Group]+1-c.MaxParallel)
+	return 0
 }
 
 // next gives the position in left of whoever goes next.
@@ -161,7 +163,7 @@ func (s *selection) putBack(room Room) {
 		x, y := &s.candidates[a], &s.candidates[b]
 		return cmp.Or(
 			-cmp.Compare(x.Priority, y.Priority),
-			-cmp.Compare(s.excess(x), s.excess(y)),
+			-cmp.Compare(s.beyond(x, 0), s.beyond(y, 0)),
 			-cmp.Compare(x.Holds.CPU+x.Holds.MemoryMB, y.Holds.CPU+y.Holds.MemoryMB),
 			strings.Compare(x.ID, y.ID),
 		)
@@ -189,12 +191,4 @@ func Over(candidates []Candidate, victims []int, taken map[structs.NamespacedID]
 		s.choose(v)
 	}
 	return over
-}
-
-// excess is by how many a group exceeds its max_parallel as things are.
-func (s *selection) excess(c *Candidate) int {
-	if c.MaxParallel <= 0 {
-		return 0
-	}
-	return max(0, s.groups[c.Group]+s.taken[c.Group]-c.MaxParallel)
 }

@@ -35,6 +35,10 @@ func (p *Placer) evict(req Request) *Placement {
 	if p.r.cfg.Candidates == nil {
 		return nil
 	}
+	plain := req.Replaces == nil && len(req.Penalty) == 0
+	if plain && p.hopeless {
+		return nil
+	}
 	best := -1
 	for i := range p.entries {
 		if p.entries[i].state != nodeExhausted {
@@ -46,6 +50,7 @@ func (p *Placer) evict(req Request) *Placement {
 		}
 	}
 	if best < 0 {
+		p.hopeless = p.hopeless || plain // what is placed later only takes more
 		return nil
 	}
 	return p.takeEvicting(best, req)
@@ -123,7 +128,10 @@ func (p *Placer) takeEvicting(i int, req Request) *Placement {
 		}
 		pl.own()
 		pl.free(&c.Holds)
-		evicted, gone = append(evicted, c.ID), append(gone, c.Group)
+		evicted = append(evicted, c.ID)
+		if p.r.taken[c.Group] < c.MaxParallel { // beyond that, one more changes nothing
+			gone = append(gone, c.Group)
+		}
 		if p.r.taken == nil {
 			p.r.taken = map[structs.NamespacedID]int{}
 		}
@@ -150,6 +158,9 @@ func (p *Placer) takeEvicting(i int, req Request) *Placement {
 // reweigh forgets what was found on nodes whose victims are of groups that lost another allocation: they may be beyond
 // their max_parallel now.
 func (r *Ranker) reweigh(groups []structs.NamespacedID) {
+	if len(groups) == 0 {
+		return
+	}
 	for _, e := range r.evictables {
 		if e != nil && slices.ContainsFunc(e.victims, func(v int) bool { return slices.Contains(groups, e.candidates[v].Group) }) {
 			e.known = false

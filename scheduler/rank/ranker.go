@@ -105,6 +105,7 @@ type Placer struct {
 	distinct []*distinct
 	hosts    []int32 // by node: the allocations that distinct_hosts counts; nil without such a constraint
 	metric   structs.AllocationMetric
+	hopeless bool // evictions helped no request that is like any other
 	shared   bool // the maps of metric were handed out and must be copied before they change
 }
 

@@ -217,9 +217,18 @@ func (st *stage) job(id, kind string, opts options) {
 			default:
 				r.Unlimited = opts.bool(k)
 			}
+		case "also": // a second group of that name, without canaries
 		default:
 			st.t.Fatalf("unknown option %q of job", k)
 		}
+	}
+	if name := opts["also"]; name != "" {
+		second := tg.Copy()
+		second.Name = &name
+		if second.Update != nil {
+			second.Update.Canary = nil
+		}
+		j.TaskGroups = append(j.TaskGroups, second)
 	}
 	st.c.PutJob(j)
 }
@@ -300,8 +309,8 @@ func (st *stage) deployment(id string, opts options) {
 		if v, ok := opts["status"]; ok {
 			d.Status = v
 		}
-		if opts["promoted"] == "true" {
-			for _, s := range d.TaskGroups {
+		for name, s := range d.TaskGroups {
+			if v := opts["promoted"]; v == "true" || v == name {
 				s.Promoted = true
 			}
 		}
