@@ -336,9 +336,13 @@ func (g *group) later(s *slot) {
 // updates tells apart how those that keep their place get to the current version of the job.
 func (g *group) updates(missing []string) {
 	var destructive []*slot
-	first := len(g.out.InPlace)
+	first, anew := len(g.out.InPlace), len(missing)
 	for _, s := range g.slots {
 		if s.goes() {
+			// What takes the place of one that is lost, or is placed once there is room, is as new as what was missing.
+			if s.bucket == Lost || s.bucket == Migrate || s.bucket == Again {
+				anew++
+			}
 			continue
 		}
 		d := g.comparer.compare(s.alloc)
@@ -357,7 +361,7 @@ func (g *group) updates(missing []string) {
 			destructive = append(destructive, s)
 		}
 	}
-	g.deploy.require(len(destructive) > 0, len(g.out.InPlace) > first, len(missing))
+	g.deploy.require(len(destructive) > 0, len(g.out.InPlace) > first, anew)
 	for i := first; i < len(g.out.InPlace); i++ {
 		g.out.InPlace[i].Deploys = g.deploy.active()
 	}
