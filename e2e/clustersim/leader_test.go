@@ -1,6 +1,7 @@
 package clustersim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,9 @@ func (f *follower) take() []state.Change {
 func (s *sim) elect() {
 	s.log.SetLeader(true)
 	s.notice()
+	if s.faulty && s.chance(0.1) {
+		s.restore()
+	}
 	l := &leader{s: s, plans: plan.NewQueue(), over: make(chan struct{}), elected: time.Now()}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	log := hclog.NewNullLogger()
@@ -112,6 +116,20 @@ func (s *sim) elect() {
 	for _, n := range s.nodes {
 		s.answerParked(n.id)
 	}
+}
+
+// restore puts a snapshot in the place of the state, as on a server that was too far behind: a new history for nodes.
+func (s *sim) restore() {
+	s.tracef("the next leader has its state from a snapshot")
+	var snapshot bytes.Buffer
+	err := s.store.Snapshot().Persist(&snapshot)
+	if err == nil {
+		err = s.store.Restore(&snapshot)
+	}
+	if err != nil {
+		s.breaks("snapshot", "%v", err)
+	}
+	s.notice()
 }
 
 // depose ends the term.

@@ -212,14 +212,19 @@ func (a *agent) beat() {
 			a.beat()
 			return
 		}
-		if !register { // what answers a registration confirms no heartbeat
-			a.confirmed(lease.Moment{BootID: boot, Sent: sent, Lease: n.lease, MaxKill: maxKillTimeout})
+		if register { // what answers a registration confirms no heartbeat
+			a.beat()
+			return
 		}
-		if register || a.beatAgain || !a.registered {
-			a.registered, a.beatAgain = true, false
-			a.beatIn(0)
+		a.confirmed(lease.Moment{BootID: boot, Sent: sent, Lease: n.lease, MaxKill: maxKillTimeout})
+		if !a.registered {
+			a.registered = true
 			a.report()
 			a.poll()
+		}
+		if a.beatAgain {
+			a.beatAgain = false
+			a.beat()
 			return
 		}
 		every := res.ttl*4/10 + s.between(0, res.ttl/20+1)

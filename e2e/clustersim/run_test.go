@@ -90,7 +90,9 @@ func (s *sim) play() {
 			s.pairs[[2]string{s.last, op.name}]++
 		}
 		s.last = op.name
-		s.run(s.pause())
+		if s.chance(0.85) { // else the next comes before anybody has seen this one
+			s.run(s.pause())
+		}
 	}
 	s.calm()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -208,6 +209,9 @@ func (s *sim) notice() {
 	cancel()
 	for {
 		change, err := s.changes.Next(ended)
+		if errors.Is(err, structs.ErrLagged) {
+			continue // a snapshot was restored, while nobody led
+		}
 		if err != nil {
 			break
 		}
