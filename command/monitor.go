@@ -142,6 +142,9 @@ func (m *monitor) deployment(ctx context.Context, id string) error {
 			return nil
 		case structs.DeploymentStatusFailed, structs.DeploymentStatusCancelled:
 			m.head("Deployment %q %s: %s", shortID(id, m.verbose), d.Status, d.StatusDescription)
+			if err := m.rollback(ctx, d); err != nil {
+				return err
+			}
 			return &exitError{code: 1}
 		case structs.DeploymentStatusPaused:
 			m.head("Deployment %q is paused", shortID(id, m.verbose))
@@ -149,6 +152,30 @@ func (m *monitor) deployment(ctx context.Context, id string) error {
 		}
 		q.WaitIndex = meta.LastIndex
 	}
+}
+
+// rollback follows the return of a job to an earlier version, if the failed deployment made one: it came in one entry with
+// the evaluation that acts on it. The deployment failed all the same.
+func (m *monitor) rollback(ctx context.Context, d *structs.Deployment) error {
+	if !d.AutoReverts() {
+		return nil
+	}
+	q := &api.QueryOptions{Namespace: d.Namespace}
+	job, _, err := m.c.client.Jobs().Info(ctx, d.JobID, q)
+	if err != nil || job.Version <= d.JobVersion {
+		return nil // it was purged since, or nothing was proven
+	}
+	evals, _, err := m.c.client.Jobs().Evaluations(ctx, d.JobID, q)
+	if err != nil {
+		return fmt.Errorf("read evaluations: %w", err)
+	}
+	for _, e := range evals {
+		if e.TriggeredBy == structs.EvalTriggerDeploymentWatcher && e.CreateIndex == job.JobModifyIndex {
+			m.head("Monitoring the return to what was proven, version %d", job.Version)
+			return m.eval(ctx, e.ID)
+		}
+	}
+	return nil
 }
 
 func lines(s string) int {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,13 +52,16 @@ func TestPreemption(t *testing.T) {
 	if out, _, _ := a.cli("", "job", "explain", "high"); !strings.Contains(out, `without "memory" alone it would fit on 1 more`) {
 		t.Errorf("job explain:\n%s", out)
 	}
+	if _, _, err := a.Client.Jobs().Deregister(limited(t), "high", nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	cfg.PreemptionConfig.ServiceSchedulerEnabled = true
 	if _, _, err := a.Client.Operator().SetSchedulerConfiguration(limited(t), cfg, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(a.Dir, "high.nomad.hcl")
-	spec := `job "high" {
-  priority = 70
+	file := filepath.Join(a.Dir, "other.nomad.hcl")
+	spec := `job "other" {
+  priority = 90
   group "g" {
     task "t" {
       driver = "raw_exec"
@@ -72,9 +76,7 @@ func TestPreemption(t *testing.T) {
 	if out, _, _ := a.cli("", "job", "plan", file); !strings.Contains(out, "Preemptions:") || !strings.Contains(out, "low") {
 		t.Errorf("job plan tells nothing of who would be evicted:\n%s", out)
 	}
-	if _, _, err := a.Client.Jobs().Evaluate(limited(t), "high", structs.EvalOptions{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	register(t, a.Client, high)
 	winner := awaitRunning(t, a.Client, "high", 1)[0]
 	text, err := os.ReadFile(times)
 	if err != nil {
@@ -138,7 +140,18 @@ func TestAutoRevert(t *testing.T) {
 	if d := ends(0); d.Status != structs.DeploymentStatusSuccessful {
 		t.Fatalf("first version: %s (%s)", d.Status, d.StatusDescription)
 	}
-	register(t, a.Client, of("exit 1"))
+	spec, err := json.Marshal(map[string]any{"Job": of("exit 1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(a.Dir, "web.json")
+	if err := os.WriteFile(file, spec, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := a.cli("", "job", "run", "-json", file)
+	if code != 1 || !strings.Contains(out, "return to what was proven, version 2") || !strings.Contains(out, "successful") {
+		t.Errorf("job run: exit %d\n%s", code, out)
+	}
 	if d := ends(1); d.StatusDescription != "Failed due to unhealthy allocations - rolling back to job version 0" {
 		t.Errorf("second version: %s (%s)", d.Status, d.StatusDescription)
 	}
