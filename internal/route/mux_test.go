@@ -47,11 +47,11 @@ func TestMatching(t *testing.T) {
 	for _, c := range []struct{ method, path, want string }{
 		{"GET", "/v1/jobs", "200 jobs ||"},
 		{"HEAD", "/v1/jobs", "200 jobs ||"},
-		{"DELETE", "/v1/jobs", "405 Invalid method [GET, POST]"},
+		{"DELETE", "/v1/jobs", "405 Invalid method [GET, HEAD, POST]"},
 		{"POST", "/v1/jobs/parse", "200 parse ||"},
 		{"GET", "/v1/job/a", "200 job a||"},
 		{"DELETE", "/v1/job/a", "200 delete a||"},
-		{"PUT", "/v1/job/a", "405 Invalid method [DELETE, GET]"},
+		{"PUT", "/v1/job/a", "405 Invalid method [DELETE, GET, HEAD]"},
 		{"DELETE", "/v1/job/%ff", "400 the path is no valid UTF-8"},
 		{"GET", "/v1/job/a/allocations", "200 allocs a||"},
 		{"GET", "/v1/job/a%2Fallocations", "200 job a/allocations||"},

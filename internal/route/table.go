@@ -170,6 +170,9 @@ func (l *leaf) row(method string, caller Callers) (row entry, allow []string) {
 			seen[m] = true
 		}
 	}
+	if seen["GET"] {
+		seen["HEAD"] = true // as allows has it
+	}
 	for m := range seen {
 		allow = append(allow, m)
 	}
