@@ -20,7 +20,8 @@ func (a *Agent) webServer(ctx context.Context) (*http.Server, error) {
 		return nil, err
 	}
 	a.conns = newConns(a.set.MaxHTTPConns)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnState: a.conns.state,
+	return &http.Server{Handler: boundBodies(mux, bodyPause, bodyLimit), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, ConnState: a.conns.state,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    a.log.Named("http").StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})}, nil
 }
