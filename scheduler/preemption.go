@@ -33,12 +33,16 @@ func (s *generic) preempts() bool {
 	return sc.PreemptionConfig.ServiceSchedulerEnabled
 }
 
-// candidates are the allocations on a node that may be evicted for the job.
+// candidates are the allocations on a node that may be evicted for the job. Its own are none, even when its priority was
+// raised since they were placed: what becomes of them the reconciler says.
 func (s *generic) candidates(node *structs.Node) []preempt.Candidate {
 	var out []preempt.Candidate
 	priority := structs.Val(s.job.Priority)
 	for _, a := range s.state.AllocsByNode(node.ID) {
-		if c, ok := preempt.NewCandidate(a, priority); ok && !s.evicted[a.ID] {
+		if s.evicted[a.ID] || a.JobID == s.eval.JobID && a.Namespace == s.eval.Namespace {
+			continue
+		}
+		if c, ok := preempt.NewCandidate(a, priority); ok {
 			out = append(out, c)
 		}
 	}

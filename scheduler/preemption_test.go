@@ -97,6 +97,17 @@ func TestEvictionIsTheLastResortAndCostsLeast(t *testing.T) {
 	}
 }
 
+// A job whose priority is raised does not evict its own.
+func TestNobodyEvictsItsOwn(t *testing.T) {
+	c, p := contest(1, &allTypes)
+	rolling := func(j *structs.Job) { j.TaskGroups[0].Update = &structs.UpdateStrategy{MaxParallel: structs.Ptr(1)} }
+	run(t, p, "web", "service", 20, 2, 2000, rolling)
+	e := run(t, p, "web", "service", 80, 3, 2000, rolling)
+	if got := evicted(c); len(got) != 0 || e.BlockedEval == "" {
+		t.Errorf("evicted %v, %+v", got, e)
+	}
+}
+
 // Many small ones share the room that one eviction makes, and all wait for its end.
 func TestEvictionIsShared(t *testing.T) {
 	c, p := contest(2, &allTypes)
