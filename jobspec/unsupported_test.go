@@ -55,8 +55,6 @@ var features = []struct {
 	{name: "identity in the environment", task: "identity {\n env = true\n}", word: "identity"},
 	{name: "identity by name", task: "identity {\n name = \"x\"\n aud = [\"y\"]\n}", word: "identity"},
 	{name: "action", task: "action \"a\" {\n command = \"/bin/true\"\n}", word: "action"},
-	{name: "group scaling policy", group: "scaling {\n max = 3\n policy {\n  a = 1\n }\n}", word: "scaling"},
-	{name: "task scaling", task: "scaling \"cpu\" {\n max = 300\n}", word: "scaling"},
 	{name: "mbits", task: "resources {\n network {\n  mbits = 10\n }\n}", word: "mbits"},
 }
 
