@@ -281,6 +281,21 @@ func (s *sim) check() {
 	}
 }
 
+// stopsAreUnderWay says that of a job which nobody wants all is told to stop, or an evaluation that does so is open.
+func (s *sim) stopsAreUnderWay() {
+	for _, p := range s.jobs {
+		if p.running {
+			continue
+		}
+		for _, a := range s.store.AllocsByJob(nil, structs.DefaultNamespace, p.id) {
+			if !a.TerminalStatus() && !slices.ContainsFunc(s.store.EvalsByJob(nil, structs.DefaultNamespace, p.id),
+				func(e *structs.Evaluation) bool { return !e.TerminalStatus() }) {
+				s.breaks(invAskedToStop, "%s (%s) on %s is wanted though its job is not, and nothing is under way", a.ID, a.Name, a.NodeID)
+			}
+		}
+	}
+}
+
 // recorder is a planner that only notes.
 type recorder struct{ plans []*structs.Plan }
 
@@ -358,6 +373,8 @@ func (s *sim) unfinished() *fault {
 	for _, p := range s.jobs {
 		want := p.count
 		switch {
+		case !p.running && len(names[p.id]) > 0:
+			return &fault{invAskedToStop, fmt.Sprintf("%s was stopped, and is wanted: %v", p.id, sortedKeys(names[p.id]))}
 		case !p.running:
 			want = 0
 		case p.kind == structs.JobTypeSystem:

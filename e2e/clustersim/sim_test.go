@@ -151,6 +151,7 @@ func (s *sim) run(d time.Duration) {
 			time.Sleep(wait)
 			synctest.Wait()
 		} else if !next.Before(until) {
+			s.stopsAreUnderWay()
 			return
 		}
 		for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {
