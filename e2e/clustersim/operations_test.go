@@ -306,7 +306,7 @@ func (s *sim) killAgent(n *node) {
 	s.tracef("== agent of %s is killed", n.id)
 	if a := n.agent; s.chance(0.5) {
 		a.dying = true
-		s.after(3*time.Second, func() {
+		s.after(15*time.Second, func() {
 			if n.agent == a {
 				n.kill()
 			}

@@ -250,6 +250,10 @@ func (s *sim) call(n *node, do func()) {
 			if s.watch.found != nil {
 				panic(s.watch.found)
 			}
+			if n.agent != nil && n.agent.dying && len(n.disk.pending) > 0 && s.chance(0.3) {
+				s.tracef("%s: the agent is killed before its disk has written", n.id)
+				n.kill()
+			}
 			return
 		default:
 		}
