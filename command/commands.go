@@ -71,5 +71,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(fmtCommand())
 	add(agentInfo())
 	add(schedulerGetConfig())
+	add(schedulerSetConfig())
+	add(scalingPolicyList())
+	add(scalingPolicyInfo())
 	return out
 }

@@ -42,9 +42,6 @@ func (u *unsupported) group(in unsupported, tg *TaskGroup) {
 	if tg.Consul != nil {
 		in.addf("consul has no effect yet")
 	}
-	if tg.Scaling != nil && len(tg.Scaling.Policy) > 0 {
-		in.addf("the policy of scaling is stored, but autoscalers cannot read it yet; min and max bound job scale")
-	}
 	in.services(tg.Services)
 	u.words = append(u.words, in.words...)
 	for _, t := range tg.Tasks {
@@ -94,7 +91,6 @@ func (u *unsupported) task(in unsupported, t *Task) {
 		{t.Resources != nil && len(t.Resources.Devices) > 0, "device is offered by no node yet: the group cannot be placed"},
 		{len(t.Secrets) > 0, "secret blocks are not read yet: no node has a provider, the group cannot be placed"},
 		{len(t.Actions) > 0, "action blocks are stored, but cannot be run yet"},
-		{len(t.ScalingPolicies) > 0, "scaling blocks of tasks are stored, but nothing acts on them yet"},
 		{t.Resources != nil && Val(t.Resources.DiskMB) > 0, "disk of resources has no effect any more: ephemeral_disk of the group has a size"},
 		{t.Resources != nil && Val(t.Resources.IOPS) > 0, "iops of resources has no effect any more"},
 		{slices.ContainsFunc(t.Templates, func(tpl *Template) bool { return Val(tpl.VaultGrace) > 0 }), "vault_grace has no effect any more"},

@@ -108,6 +108,9 @@ func (b *Backend) scaleJob(w http.ResponseWriter, r *route.Request, q *query) er
 			req.JobModifyIndex, job.JobModifyIndex)
 	}
 	if req.Count != nil {
+		if err := b.mayLaunch(); err != nil {
+			return err
+		}
 		if err := b.checkScaling(snap, job, group, *req.Count); err != nil {
 			return err
 		}

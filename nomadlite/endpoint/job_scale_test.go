@@ -125,3 +125,13 @@ func TestPromoteAndSetHealth(t *testing.T) {
 	}
 	s.call("PUT", promote, structs.DeploymentPromoteRequest{All: true}).says(400, "terminal status")
 }
+
+func TestScalingIsRejectedWithRegistrations(t *testing.T) {
+	s := newServer(t)
+	s.register(job("web", bounded))
+	s.call("PUT", "/v1/operator/scheduler/configuration", structs.SchedulerConfiguration{RejectJobRegistration: true}).want(200, nil)
+	s.call("PUT", "/v1/job/web/scale", scaling(3)).want(403, nil)
+	if stored := s.backend.Store.Job(nil, "default", "web"); *stored.TaskGroups[0].Count != 2 {
+		t.Errorf("the count is %d", *stored.TaskGroups[0].Count)
+	}
+}

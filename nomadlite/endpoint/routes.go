@@ -12,7 +12,7 @@ import (
 func Routes(b *Backend) []route.Route {
 	b.started = time.Now()
 	groups := [][]route.Route{
-		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobLaunchRoutes(b), jobRelatedRoutes(b), jobExplainRoutes(b),
+		jobRoutes(b), jobWriteRoutes(b), jobPlanRoutes(b), jobLaunchRoutes(b), jobRelatedRoutes(b), jobExplainRoutes(b), scalingRoutes(b),
 		allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
 		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b),
 		deploymentWriteRoutes(b), statusRoutes(b), agentRoutes(b),

@@ -48,8 +48,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"PUT POST", "/v1/agent/keyring/install", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/use", "the gossip keyring"},
 	{"PUT POST", "/v1/agent/keyring/remove", "the gossip keyring"},
-	{"GET", "/v1/scaling/policies", "a scaling policy"},
-	{"GET", "/v1/scaling/policy/{id}", "a scaling policy"},
 	{"DELETE", "/v1/operator/raft/peer", "removing a raft peer"},
 	{"PUT POST", "/v1/operator/raft/transfer-leadership", "a transfer of leadership"},
 	{"GET PUT", "/v1/operator/autopilot/configuration", "autopilot"},

@@ -172,6 +172,9 @@ func (tx *Txn) touchSpec(old *structs.Job, status string) structs.Job {
 
 // storeJob writes a job's current row, its specification and its version.
 func (tx *Txn) storeJob(old, job *structs.Job) {
+	if job.HasScalingPolicies() {
+		job.NumberScalingPolicies(old, tx.index)
+	}
 	tx.putSpec(job)
 	tx.putJob(old, job)
 	version := *job
