@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,13 +49,20 @@ func (j *Jobs) List(ctx context.Context, q *QueryOptions) ([]*structs.JobListStu
 	return out, meta, err
 }
 
-// Info gives one job.
+// Info gives one job. Whole numbers in its free-form values are exact, so that it may be registered again as it is.
 func (j *Jobs) Info(ctx context.Context, id string, q *QueryOptions) (*structs.Job, *QueryMeta, error) {
-	var out structs.Job
-	meta, err := j.client.get(ctx, jobPath(id, ""), q, &out)
+	var text json.RawMessage
+	meta, err := j.client.get(ctx, jobPath(id, ""), q, &text)
 	if err != nil {
 		return nil, nil, err
 	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var out structs.Job
+	if err := decoder.Decode(&out); err != nil {
+		return nil, nil, fmt.Errorf("decode job: %w", err)
+	}
+	out.ExactNumbers()
 	return &out, meta, nil
 }
 

@@ -27,6 +27,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobPlan(), "plan")
 	add(jobStatus())
 	add(jobStop(), "stop")
+	add(jobStart(), "start")
 	add(jobScale())
 	add(jobRestart())
 	add(jobInspect(), "inspect")

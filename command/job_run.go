@@ -77,11 +77,7 @@ func (f *jobRunFlags) run(ctx context.Context, c *call) error {
 	}
 	if answer.EvalID == "" { // periodic and parameterized jobs are launched later
 		c.printf("Job registration successful\n")
-		canonical := job.Copy()
-		canonical.Canonicalize()
-		if next := canonical.NextLaunch(time.Now()); !next.IsZero() {
-			c.printf("Approximate next launch time: %s (%s from now)\n", next.Format(time.RFC3339), prettyDuration(time.Until(next)))
-		}
+		c.sayNextLaunch(job)
 		return nil
 	}
 	if f.detach {
@@ -90,6 +86,15 @@ func (f *jobRunFlags) run(ctx context.Context, c *call) error {
 	}
 	m := &monitor{c: c, verbose: f.verbose}
 	return m.eval(ctx, answer.EvalID)
+}
+
+// sayNextLaunch tells when a periodic job is launched next.
+func (c *call) sayNextLaunch(job *structs.Job) {
+	canonical := job.Copy()
+	canonical.Canonicalize()
+	if next := canonical.NextLaunch(time.Now()); !next.IsZero() {
+		c.printf("Approximate next launch time: %s (%s from now)\n", next.Format(time.RFC3339), prettyDuration(time.Until(next)))
+	}
 }
 
 // jobWrite gives the namespace and region of the job itself; flags and the environment stand in for what it lacks.

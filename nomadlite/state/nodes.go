@@ -237,9 +237,21 @@ func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
 		return err
 	}
 	if c.Strategy == nil && !c.Complete {
-		tx.clearStopOptions(tx.allocsByNode(c.NodeID), c.Now)
+		tx.clearStopOptions(tx.notStoppedOnNode(c.NodeID), c.Now)
 	}
 	return nil
+}
+
+// notStoppedOnNode gives a node's allocations without those of jobs that were stopped or purged: the scheduler may not
+// have come to these yet, and the options which they have are those of that stop.
+func (tx *Txn) notStoppedOnNode(nodeID string) []*structs.Allocation {
+	var out []*structs.Allocation
+	for _, a := range tx.allocsByNode(nodeID) {
+		if job := tx.job(a.Namespace, a.JobID); job != nil && !job.Stop {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // drainMetadata is what the node tells of its last drain after the change.
