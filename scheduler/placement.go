@@ -43,7 +43,7 @@ func (s *generic) planPlacements() {
 // planVersion finds nodes for what is to be placed of one version of the job.
 func (s *generic) planVersion(job *structs.Job, places []reconcile.Place, peers []rank.Peer) {
 	scope := feasible.NewScope(s.state.Nodes(), job)
-	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usage)
+	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usages())
 	var placer *rank.Placer
 	for i := range places {
 		p := &places[i]
@@ -106,9 +106,37 @@ func (s *generic) rankConfig(pool string) rank.Config {
 	return cfg
 }
 
-// usage is what the allocations on a node hold, those included which this plan has placed there already.
-func (s *generic) usage(node *structs.Node) *structs.NodeUsage {
-	held, copied := s.held(node), false
+// usages gives a function that tells what the allocations on a node hold, those included which this plan has placed
+// there already. It is fast when it is asked of nodes in the order of their ids.
+func (s *generic) usages() func(*structs.Node) *structs.NodeUsage {
+	st, ok := s.state.(UsagesState)
+	if !ok {
+		return func(node *structs.Node) *structs.NodeUsage { return s.withPlanned(node, s.held(node)) }
+	}
+	var ids []string
+	var all []*structs.NodeUsage
+	for id, usage := range st.NodeUsages() {
+		ids, all = append(ids, id), append(all, usage)
+	}
+	at := 0
+	return func(node *structs.Node) *structs.NodeUsage {
+		for at < len(ids) && ids[at] < node.ID {
+			at++
+		}
+		if at > 0 && ids[at-1] >= node.ID {
+			at, _ = slices.BinarySearch(ids, node.ID)
+		}
+		var held *structs.NodeUsage
+		if at < len(ids) && ids[at] == node.ID {
+			held = all[at]
+		}
+		return s.withPlanned(node, held)
+	}
+}
+
+// withPlanned adds to what a node's allocations hold (nil for nothing) what this plan has placed there already.
+func (s *generic) withPlanned(node *structs.Node, held *structs.NodeUsage) *structs.NodeUsage {
+	copied := false
 	for _, a := range s.plan.Places[node.ID] {
 		if a.CreateIndex > 0 {
 			continue // an update in place: it is held already

@@ -36,6 +36,10 @@ type (
 	UsageState interface {
 		NodeUsage(nodeID string) *structs.NodeUsage
 	}
+	// UsagesState gives the usages of all nodes that have any, by node id: far less work than one look-up for each node.
+	UsagesState interface {
+		NodeUsages() iter.Seq2[string, *structs.NodeUsage]
+	}
 	// EvalState finds evaluations, so that an allocation whose follow-up evaluation is gone gets another.
 	EvalState interface {
 		Eval(id string) *structs.Evaluation

@@ -39,7 +39,7 @@ func (s *generic) planSystem() {
 	if s.scope == nil {
 		return
 	}
-	ranker := rank.New(s.rankConfig(s.scope.Pool), s.job, s.scope, s.peers(places), s.usage)
+	ranker := rank.New(s.rankConfig(s.scope.Pool), s.job, s.scope, s.peers(places), s.usages())
 	placers := map[string]*rank.Placer{}
 	for i := range places {
 		p := &places[i]

@@ -32,6 +32,7 @@ var exceptions = map[string][]string{
 // and all pure cores play their scenarios in one way.
 var testExceptions = map[string][]string{
 	"nomadlite/endpoint":  {"api"},
+	"scheduler":           {"nomadlite/state"}, // benchmarks
 	"scheduler/reconcile": {"internal/scenariotest"},
 	wholeCluster:          {"nomadlite", "client", "scheduler", "internal"},
 }

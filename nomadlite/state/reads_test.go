@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nomadlite/nomadlite/scheduler"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -178,6 +179,36 @@ func TestSchedulersSeeASnapshot(t *testing.T) {
 	if view.Job("default", "web") == nil || view.Node("n1") == nil || len(ids(view.Nodes(), func(n *structs.Node) string { return n.ID })) != 1 ||
 		view.LatestDeployment("default", "web") != nil || view.SchedulerConfig().SchedulerAlgorithm != "binpack" {
 		t.Error("a scheduler does not see what is there")
+	}
+	for id, usage := range view.(scheduler.UsagesState).NodeUsages() {
+		if id != "n1" || usage != snap.NodeUsage("n1") {
+			t.Errorf("usages tell of %s: %+v", id, usage)
+		}
+	}
+}
+
+// TestSchedulersWalkOverNodesOfTheirSnapshot: the slice of nodes is made once for many snapshots, and never serves one
+// that it is not of.
+func TestSchedulersWalkOverNodesOfTheirSnapshot(t *testing.T) {
+	w := newWorld(t)
+	var snaps []*Snapshot
+	for i := range 3 {
+		snaps = append(snaps, w.store.Snapshot())
+		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode(fmt.Sprint("n", i)), w.now()) })
+	}
+	w.must(func(tx *Txn) error { tx.DeregisterNode("n0", "", w.now()); return nil })
+	snaps = append(snaps, w.store.Snapshot())
+	want := []string{"[]", "[n0]", "[n0 n1]", "[n1 n2]"}
+	for _, i := range []int{3, 1, 0, 2, 2, 3, 3} {
+		if got := fmt.Sprint(ids(snaps[i].Scheduler().Nodes(), func(n *structs.Node) string { return n.ID })); got != want[i] {
+			t.Errorf("snapshot %d has nodes %s, want %s", i, got, want[i])
+		}
+	}
+	if view := snaps[3].at(); &view.nodes()[0] != &w.store.Snapshot().at().nodes()[0] {
+		t.Error("two snapshots of the same nodes made two slices")
+	}
+	if got := ids(w.restored().Snapshot().Scheduler().Nodes(), func(n *structs.Node) string { return n.ID }); fmt.Sprint(got) != want[3] {
+		t.Errorf("a restored state has nodes %v", got)
 	}
 }
 

@@ -39,6 +39,7 @@ type generation struct {
 	abandon chan struct{}
 	epoch   string
 	head    atomic.Pointer[view] // the newest committed state
+	nodes   atomic.Pointer[nodeList]
 }
 
 // New makes an empty store, which already has the namespace default, the node pools default and all and the default
@@ -78,7 +79,7 @@ func (s *Store) newGeneration(epoch string) (*generation, error) {
 
 // refresh makes the newest committed state the one that is read.
 func (g *generation) refresh(index uint64) {
-	g.head.Store(&view{txn: g.db.Txn(false), abandon: g.abandon, epoch: g.epoch, index: index})
+	g.head.Store(&view{txn: g.db.Txn(false), abandon: g.abandon, epoch: g.epoch, index: index, nodeList: &g.nodes})
 }
 
 func (s *Store) head() *view { return s.gen.Load().head.Load() }

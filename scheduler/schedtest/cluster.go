@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,17 @@ func (c *Cluster) Nodes() iter.Seq[*structs.Node] { return slices.Values(c.nodeO
 
 // NodeUsage gives what the allocations of a node hold.
 func (c *Cluster) NodeUsage(id string) *structs.NodeUsage { return c.usage[id] }
+
+// NodeUsages gives the usages of all nodes that ever had an allocation, by node id.
+func (c *Cluster) NodeUsages() iter.Seq2[string, *structs.NodeUsage] {
+	return func(yield func(string, *structs.NodeUsage) bool) {
+		for _, id := range slices.Sorted(maps.Keys(c.usage)) {
+			if !yield(id, c.usage[id]) {
+				return
+			}
+		}
+	}
+}
 
 // Eval gives an evaluation, nil when there is none.
 func (c *Cluster) Eval(id string) *structs.Evaluation { return c.evals[id] }
