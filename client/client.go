@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/nomadlite/nomadlite/client/allocrunner"
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/lease"
 	"github.com/nomadlite/nomadlite/client/servers"
@@ -77,6 +78,7 @@ type Client struct {
 
 	registered *gate
 	synced     *gate
+	settled    *gate // what was restored is known to run, or to have ended
 	warmed     *gate
 	wakeDuty   chan struct{}
 	wakeReport chan struct{}
@@ -84,6 +86,8 @@ type Client struct {
 	wakeLeases chan struct{}
 	wakeRenew  chan struct{}
 	reregister atomic.Bool
+
+	settleLimit time.Duration // see the constant
 
 	started sync.Once
 	startup error
@@ -101,10 +105,10 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, clock: boottime.System(),
 		held: map[string]*held{}, specs: map[string]*spec{}, dirty: map[string]struct{}{},
-		registered: newGate(), synced: newGate(), warmed: newGate(),
+		registered: newGate(), synced: newGate(), settled: newGate(), warmed: newGate(),
 		wakeDuty: make(chan struct{}, 1), wakeReport: make(chan struct{}, 1), wakeGC: make(chan struct{}, 1),
 		wakeLeases: make(chan struct{}, 1), wakeRenew: make(chan struct{}, 1),
-		done: make(chan struct{}),
+		done: make(chan struct{}), settleLimit: settleLimit,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c, nil
@@ -199,6 +203,7 @@ func (c *Client) Run(ctx context.Context) error {
 	over, _ := c.leases.Expired()
 	c.fence(over) // before anything of it is started anew
 	c.reclaim(ctx)
+	restored := c.runners()
 	c.startRunners()
 
 	var loops sync.WaitGroup
@@ -206,6 +211,7 @@ func (c *Client) Run(ctx context.Context) error {
 		c.keepLeases, c.renewLeases, c.supervisor.KeepLeases} {
 		loops.Go(func() { loop(ctx) })
 	}
+	loops.Go(func() { c.settle(ctx, restored) })
 	<-ctx.Done()
 	if c.cfg.DevMode {
 		c.leave()
@@ -258,6 +264,38 @@ func (c *Client) release(ctx context.Context) {
 		return
 	}
 	c.synced.open()
+}
+
+// settleLimit bounds how long a node is not given new work because a driver cannot tell what became of a task.
+const settleLimit = 10 * time.Second
+
+// settle waits until it is known what became of all that was restored. Only what is reported after that makes the node's
+// word fresh: what an earlier agent wrote down may be over.
+func (c *Client) settle(ctx context.Context, restored []*allocrunner.Runner) {
+	within, cancel := context.WithTimeout(ctx, c.settleLimit)
+	defer cancel()
+	for _, r := range restored {
+		select {
+		case <-r.Settled():
+			continue
+		case <-r.Over():
+			continue
+		case <-within.Done():
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		c.log.Warn("it is not known in time what became of an earlier agent's tasks, going on with what it wrote down",
+			"alloc", r.ID(), "after", c.settleLimit)
+		break
+	}
+	c.mu.Lock()
+	c.settled.open()
+	for id := range c.held {
+		c.dirty[id] = struct{}{}
+	}
+	c.mu.Unlock()
+	nudge(c.wakeReport)
 }
 
 // leave ends all allocations at once; a dev agent's data is thrown away with it.

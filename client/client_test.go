@@ -30,6 +30,7 @@ type agent struct {
 	t       testing.TB
 	cfg     Config
 	servers *fakeServers
+	prepare func(*Client) // is given each new client first, when it is not nil
 	client  *Client
 	cancel  context.CancelFunc
 	done    chan error
@@ -60,6 +61,9 @@ func (a *agent) start() *agent {
 		a.t.Fatal(err)
 	}
 	c.conn = a.servers
+	if a.prepare != nil {
+		a.prepare(c)
+	}
 	a.servers.connected = c.connected
 	ctx, cancel := context.WithCancel(context.Background())
 	a.client, a.cancel, a.done = c, cancel, make(chan error, 1)

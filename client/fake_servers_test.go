@@ -26,6 +26,7 @@ type fakeServers struct {
 	statuses map[string][]string // observed statuses in order, without repeats
 	nodes    []*structs.Node     // registrations
 	beats    []bool              // freshness
+	beaten   func(fresh bool)    // is told of each, when it is not nil
 	forget   bool                // answer heartbeats with Known false, once
 	fail     error               // answers reports
 	lie      bool                // give a wrong digest, once
@@ -81,6 +82,9 @@ func (s *fakeServers) Heartbeat(_ context.Context, _ string, fresh bool) (*struc
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beats = append(s.beats, fresh)
+	if s.beaten != nil {
+		s.beaten(fresh)
+	}
 	s.bump()
 	known := !s.forget
 	s.forget = false

@@ -28,7 +28,7 @@ func (c *Client) report(ctx context.Context) {
 	}
 	backoff := minBackoff
 	for ctx.Err() == nil {
-		batch, session := c.takeDirty()
+		batch, session, settled := c.takeDirty()
 		if err := c.send(ctx, batch); err != nil {
 			if ctx.Err() != nil {
 				return
@@ -45,7 +45,7 @@ func (c *Client) report(ctx context.Context) {
 			continue
 		}
 		backoff = minBackoff
-		c.acknowledge(batch, session)
+		c.acknowledge(batch, session, settled)
 		select {
 		case <-c.wakeReport:
 		case <-ctx.Done():
@@ -53,11 +53,11 @@ func (c *Client) report(ctx context.Context) {
 	}
 }
 
-// takeDirty collects observations that differ from what was reported.
-func (c *Client) takeDirty() ([]*structs.AllocObservation, uint64) {
+// takeDirty collects observations that differ from what was reported. settled says that they hold for this agent, and
+// not only for an earlier one.
+func (c *Client) takeDirty() (batch []*structs.AllocObservation, session uint64, settled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var batch []*structs.AllocObservation
 	for id := range c.dirty {
 		h := c.held[id]
 		if h == nil {
@@ -71,7 +71,7 @@ func (c *Client) takeDirty() ([]*structs.AllocObservation, uint64) {
 		}
 	}
 	c.dirty = map[string]struct{}{}
-	return batch, c.session
+	return batch, c.session, c.settled.isOpen()
 }
 
 func (c *Client) nowNanos() int64 { return c.clock.Now().UnixNano() }
@@ -94,11 +94,11 @@ func (c *Client) send(ctx context.Context, batch []*structs.AllocObservation) er
 	return nil
 }
 
-// acknowledge notes what the servers have now. After the first complete report of a session the servers are told that
-// the node's word is fresh.
-func (c *Client) acknowledge(batch []*structs.AllocObservation, session uint64) {
+// acknowledge notes what the servers have now. After the first complete report of a session, one that does not go back to
+// an earlier agent, the servers are told that the node's word is fresh.
+func (c *Client) acknowledge(batch []*structs.AllocObservation, session uint64, settled bool) {
 	c.mu.Lock()
-	became := c.session == session && c.fresh != session
+	became := settled && c.session == session && c.fresh != session
 	for _, o := range batch {
 		if h := c.held[o.AllocID]; h != nil && c.session == session {
 			h.reported = o

@@ -191,6 +191,11 @@ func TestHostCrashWithLostAfter(t *testing.T) {
 			}
 			return false
 		})
+		told, _, err := p.server.Client.Allocations().Info(limited(t), old.ID, nil)
+		if err != nil || told.ModifyIndex > again.CreateIndex {
+			t.Errorf("%s: the new allocation was made at %d, the end of the old one told at %d: %v",
+				old.JobID, again.CreateIndex, told.ModifyIndex, err)
+		}
 	}
 	if pids := node.tasks(); len(pids) != 2 {
 		t.Errorf("processes on the node: %v", pids)

@@ -14,12 +14,20 @@ import (
 // are. It is called once.
 func (r *Runner) Run(ctx context.Context) {
 	defer close(r.ended)
+	defer r.settle()
 	defer r.procs.Wait()
 	r.Resume(ctx)
 	for ctx.Err() == nil {
+		known, live := r.tasksSettled() // before the step: it decides by no less
+		if known && live {
+			r.settle()
+		}
 		taken, left := r.Step(ctx)
 		if taken {
 			continue
+		}
+		if known {
+			r.settle()
 		}
 		if r.Terminal() {
 			return
@@ -65,6 +73,30 @@ func (r *Runner) Step(ctx context.Context) (taken bool, left time.Duration) {
 	return true, 0
 }
 
+// Settled is closed once what is observed holds for this agent too: each task of an earlier one was taken over or found
+// to have ended, and what follows from that at once is done.
+func (r *Runner) Settled() <-chan struct{} { return r.settled }
+
+// tasksSettled says whether all tasks are, and whether one of them is not dead.
+func (r *Runner) tasksSettled() (known, live bool) {
+	for _, t := range r.tasks {
+		dead := t.runner.View().Phase == taskrunner.Dead
+		live = live || !dead
+		if !t.started {
+			continue
+		}
+		select {
+		case <-t.runner.Settled():
+		default:
+			return false, live
+		}
+		if dead && !t.returned() {
+			return false, live
+		}
+	}
+	return true, live
+}
+
 // Ended is closed when Run has returned.
 func (r *Runner) Ended() <-chan struct{} { return r.ended }
 
@@ -84,6 +116,9 @@ func (r *Runner) view() view {
 	defer r.mu.Unlock()
 	v := view{Record: r.local, Stop: r.alloc.ServerTerminal(), Leave: r.leaving, NoDelay: r.terms().NoShutdownDelay,
 		Fenced: !r.local.Fence.IsZero(), Depart: r.departing, Previous: r.previous != nil, Tasks: tasks}
+	if t := r.alloc.DesiredTransition; v.Stop && t.KillTimeout != nil {
+		v.Urged = t.Urged
+	}
 	if g := r.alloc.Group(); g != nil && g.ShutdownDelay != nil {
 		v.Delay = *g.ShutdownDelay
 	}
@@ -145,10 +180,7 @@ func (r *Runner) perform(ctx context.Context, d decision) {
 	case runPrerun:
 		r.prerun(ctx)
 	case release:
-		for _, t := range r.named(d.Tasks) {
-			t.runner.Release()
-			r.startTask(ctx, t)
-		}
+		r.release(ctx, r.named(d.Tasks))
 	case runPrestop:
 		r.prestop(ctx)
 	case runPreKill:
@@ -167,6 +199,21 @@ func (r *Runner) perform(ctx context.Context, d decision) {
 		r.reset()
 	case runPostrun:
 		r.finish(ctx)
+	}
+}
+
+// release lets tasks start. In an end these are poststop tasks: what had been asked of the stop before is not meant for
+// them, and that is on disk before they are.
+func (r *Runner) release(ctx context.Context, tasks []*task) {
+	r.mu.Lock()
+	if r.local.Cause != NotEnding {
+		urged := r.alloc.DesiredTransition.Urged
+		r.changeLocked(func(l *Local) { l.Poststop = &urged })
+	}
+	r.mu.Unlock()
+	for _, t := range tasks {
+		t.runner.Release()
+		r.startTask(ctx, t)
 	}
 }
 

@@ -76,6 +76,9 @@ type Runner struct {
 	saved atomic.Pointer[Local] // the newest durable record
 	procs sync.WaitGroup        // the tasks' goroutines
 	ended chan struct{}         // closed when Run has returned
+
+	settled chan struct{} // see Settled
+	settle  func()        // closes it
 }
 
 // task is a task of the allocation; started and done are only touched by the loop.
@@ -111,7 +114,9 @@ func New(cfg Config, record *Local, tasks map[string]*taskrunner.Local) (*Runner
 	}
 	r := &Runner{
 		cfg: cfg, alloc: cfg.Alloc, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}),
+		settled: make(chan struct{}),
 	}
+	r.settle = sync.OnceFunc(func() { close(r.settled) })
 	r.chain = hook.Chain{Hooks: cfg.Hooks, Journal: (*journal)(r), Logger: cfg.Logger}
 	if record != nil {
 		r.local = *record

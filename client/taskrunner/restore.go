@@ -45,6 +45,10 @@ func (r *Runner) recover(ctx context.Context, handle *driver.Handle, id string) 
 	default:
 		r.cfg.Logger.Debug("task was taken over", "task", id)
 		r.change(nil, eventReattached())
+		if s, err := r.cfg.Driver.Inspect(ctx, id); err == nil && !s.Running {
+			r.awaitExit(ctx, id) // it ended meanwhile, which is known at once and settles what became of it
+			return
+		}
 		r.watch(ctx, id)
 	}
 }

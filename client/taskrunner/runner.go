@@ -66,6 +66,8 @@ type Runner struct {
 	attempted <-chan struct{}    // closed when the attempt's record is durable
 	interrupt context.CancelFunc // ends the start under way
 	dead      chan struct{}      // closed while the task is dead
+	settled   chan struct{}      // see Settled
+	settle    func()             // closes it
 
 	view  atomic.Pointer[View]
 	saved atomic.Pointer[structs.TaskState]
@@ -90,11 +92,13 @@ func New(cfg Config, record *Local) *Runner {
 	if cfg.MaxKillTimeout <= 0 {
 		cfg.MaxKillTimeout = structs.DefaultMaxKillTimeout
 	}
-	r := &Runner{cfg: cfg, alloc: cfg.Alloc, task: cfg.Task, wake: make(chan struct{}, 1), dead: make(chan struct{})}
+	r := &Runner{cfg: cfg, alloc: cfg.Alloc, task: cfg.Task, wake: make(chan struct{}, 1), dead: make(chan struct{}),
+		settled: make(chan struct{})}
 	r.chain = hook.Chain{Hooks: cfg.Hooks, Journal: (*journal)(r), Logger: cfg.Logger}
 	if record != nil {
 		r.local = *record
 	}
+	r.settle = sync.OnceFunc(func() { close(r.settled) })
 	if r.local.Phase == Dead {
 		close(r.dead)
 	}
@@ -182,8 +186,12 @@ func (r *Runner) nudge() {
 // Run takes steps until the task is over or ctx is done. When ctx ends, a running process is left as it is.
 func (r *Runner) Run(ctx context.Context) {
 	r.restore(ctx)
+	defer r.settle()
 	defer r.procs.Wait()
 	for ctx.Err() == nil {
+		if !r.undecided() {
+			r.settle()
+		}
 		s, left := r.next()
 		switch s {
 		case over:
@@ -194,6 +202,17 @@ func (r *Runner) Run(ctx context.Context) {
 			r.take(ctx, s)
 		}
 	}
+}
+
+// Settled is closed once it is known what became of what an earlier agent had begun: its process was taken over, or what
+// its end means is decided, or there was none.
+func (r *Runner) Settled() <-chan struct{} { return r.settled }
+
+// undecided says that the process has ended and that it is not decided yet what now.
+func (r *Runner) undecided() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.local.Exit != nil
 }
 
 // next asks the pure core.

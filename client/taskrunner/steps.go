@@ -293,30 +293,32 @@ func (r *Runner) finish(ctx context.Context) {
 
 // watch waits for the process in the background and writes down how it ended.
 func (r *Runner) watch(ctx context.Context, taskID string) {
-	r.procs.Go(func() {
-		for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-			res, err := r.cfg.Driver.Wait(ctx, taskID)
-			if ctx.Err() != nil {
-				return
-			}
-			if errors.Is(err, driver.ErrTaskNotFound) {
-				res = &driver.ExitResult{Err: fmt.Errorf("wait for task: %w", err), At: r.cfg.Clock.Now()}
-			} else if err != nil {
-				// The driver lost its way to the task (its supervisor is being replaced, say): the task may well run.
-				r.cfg.Logger.Warn("cannot wait for the task, trying again", "task", taskID, "error", err)
-				if !sleep(ctx, wait) {
-					return
-				}
-				continue
-			}
-			r.change(func(l *Local) {
-				if l.Exit == nil {
-					l.Exit = exitOf(res)
-				}
-			})
+	r.procs.Go(func() { r.awaitExit(ctx, taskID) })
+}
+
+func (r *Runner) awaitExit(ctx context.Context, taskID string) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		res, err := r.cfg.Driver.Wait(ctx, taskID)
+		if ctx.Err() != nil {
 			return
 		}
-	})
+		if errors.Is(err, driver.ErrTaskNotFound) {
+			res = &driver.ExitResult{Err: fmt.Errorf("wait for task: %w", err), At: r.cfg.Clock.Now()}
+		} else if err != nil {
+			// The driver lost its way to the task (its supervisor is being replaced, say): the task may well run.
+			r.cfg.Logger.Warn("cannot wait for the task, trying again", "task", taskID, "error", err)
+			if !sleep(ctx, wait) {
+				return
+			}
+			continue
+		}
+		r.change(func(l *Local) {
+			if l.Exit == nil {
+				l.Exit = exitOf(res)
+			}
+		})
+		return
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
