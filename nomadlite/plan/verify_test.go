@@ -348,8 +348,11 @@ func TestRoomyIsRightWhenItSaysYes(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(rt, what) {
 				made++
 				a := alloc(fmt.Sprint("a", made), "n1", rapid.IntRange(0, 4).Draw(rt, "size"))
-				if rapid.IntRange(0, 4).Draw(rt, "has a port") == 0 {
-					a = alloc(a.ID, "n1", 1, 80)
+				if rapid.IntRange(0, 2).Draw(rt, "has a port") == 0 {
+					a = alloc(a.ID, "n1", 1, rapid.SampledFrom([]int{80, 81, 82, 83, 22}).Draw(rt, "port"))
+				}
+				if rapid.IntRange(0, 3).Draw(rt, "has a core") == 0 {
+					a.AllocatedResources.Tasks["t"].Cpu.ReservedCores = []uint16{rapid.Uint16Range(0, 3).Draw(rt, "core")}
 				}
 				if rapid.IntRange(0, 4).Draw(rt, "follows") == 0 {
 					a.PreviousAllocation = fmt.Sprint("a", rapid.IntRange(1, made).Draw(rt, "whom"))
