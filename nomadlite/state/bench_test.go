@@ -10,11 +10,13 @@ import (
 
 const benchNodes = 100
 
+func benchNode(i int) string { return fmt.Sprintf("node-%03d", i%benchNodes) }
+
 // benchWorld has n running allocations of one job on benchNodes nodes.
 func benchWorld(b *testing.B, n int) *world {
 	w := newWorld(b)
 	for i := range benchNodes {
-		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode(fmt.Sprintf("node-%03d", i)), w.now()) })
+		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode(benchNode(i)), w.now()) })
 	}
 	w.register(testJob("web", "service", "g"), nil)
 	for at := 0; at < n; at += 1000 {
@@ -27,7 +29,7 @@ func benchWorld(b *testing.B, n int) *world {
 func benchPlan(w *world, prefix string, from, n int) *structs.Plan {
 	plan := w.plan("web")
 	for i := from; i < from+n; i++ {
-		alloc := testAlloc(benchID(prefix, i), "g", fmt.Sprintf("node-%03d", i%benchNodes), 20000+i%10000)
+		alloc := testAlloc(benchID(prefix, i), "g", benchNode(i), 20000+i%10000)
 		alloc.EvalID = prefix
 		plan.Places[alloc.NodeID] = append(plan.Places[alloc.NodeID], alloc)
 	}
@@ -46,9 +48,20 @@ func benchObserve(tx *Txn, n int, status string) {
 	}
 }
 
-// BenchmarkPlanOf1000 commits a plan of 1,000 new allocations where 10,000 are present.
+// BenchmarkPlanOf1000 commits a plan of 1,000 new allocations where some are present.
 func BenchmarkPlanOf1000(b *testing.B) {
-	w := benchWorld(b, 10_000)
+	for _, present := range []int{10_000, 1_000_000} {
+		var w *world
+		b.Run(fmt.Sprint("present=", present), func(b *testing.B) {
+			if w == nil { // once for all rounds
+				w = benchWorld(b, present)
+			}
+			benchmarkPlan(b, w)
+		})
+	}
+}
+
+func benchmarkPlan(b *testing.B, w *world) {
 	plan := benchPlan(w, "new", 0, 1000)
 	b.ReportAllocs()
 	b.ResetTimer()
