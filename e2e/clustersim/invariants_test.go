@@ -385,6 +385,10 @@ func (s *sim) unfinished() *fault {
 			}
 			want = 0
 		}
+		if d := s.store.LatestDeployment(nil, structs.DefaultNamespace, p.id); p.running && d != nil && len(names[p.id]) <= want &&
+			running[p.id] == len(names[p.id]) && d.Status == structs.DeploymentStatusFailed {
+			continue // a rollout that failed waits for its operator: what ended with it is not tried again
+		}
 		if running[p.id] != want || len(names[p.id]) != want {
 			return &fault{invAsked, fmt.Sprintf("%s: %d processes, allocations %v, of %d", p.id, running[p.id], sortedKeys(names[p.id]), want)}
 		}
