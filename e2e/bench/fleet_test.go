@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +54,7 @@ func awaitFleet(b *testing.B, fleet *sim.Sim, done func(sim.Stats) bool) sim.Sta
 func serverOnly(change func(server map[string]any)) func(map[string]any) {
 	return func(c map[string]any) {
 		c["client"] = map[string]any{"enabled": false}
+		c["enable_debug"] = true // for profile
 		if change != nil {
 			change(c["server"].(map[string]any))
 		}
@@ -73,12 +77,42 @@ func getJSON(b *testing.B, ctx context.Context, url string, out any) {
 	}
 }
 
-// many registers jobs over some connections at once.
-func many(b *testing.B, c *api.Client, jobs []*structs.Job) {
+// profile takes a processor profile of a server, which goes into the folder that BENCH_PROFILES names; without one it
+// does nothing. What it returns waits for the end.
+func profile(b *testing.B, server *proc.Agent, name string, length time.Duration) (wait func()) {
+	b.Helper()
+	dir := os.Getenv("BENCH_PROFILES")
+	if dir == "" {
+		return func() {}
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error {
+			res, err := http.Get(fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", server.Addr(), int(length.Seconds())))
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			raw, err := io.ReadAll(res.Body)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, name+".pprof"), raw, 0o600)
+		}()
+	}()
+	return func() {
+		if err := <-done; err != nil {
+			b.Errorf("profile %s: %v", name, err)
+		}
+	}
+}
+
+// many registers jobs over so many connections at once.
+func many(b *testing.B, c *api.Client, jobs []*structs.Job, connections int) {
 	b.Helper()
 	todo := make(chan *structs.Job)
 	var wg sync.WaitGroup
-	for range 16 {
+	for range connections {
 		wg.Go(func() {
 			for job := range todo {
 				if _, _, err := c.Jobs().Register(limited(b), job, nil, nil); err != nil {
@@ -130,11 +164,16 @@ func BenchmarkContactLost(b *testing.B) {
 	const nodes, jobs, count = 5000, 1000, 100
 	for b.Loop() {
 		server := proc.New(b, serverOnly(func(c map[string]any) {
-			c["min_heartbeat_ttl"], c["heartbeat_grace"], c["max_heartbeats_per_second"] = "5s", "5s", nodes
+			// Short times between heartbeats, so that all are missed within few seconds of each other, but patience: none is to
+			// be missed because a busy machine needs long to set the fleet up.
+			c["min_heartbeat_ttl"], c["heartbeat_grace"], c["max_heartbeats_per_second"] = "5s", "45s", nodes
 		}))
 		server.OwnBinary()
 		server.Start()
+		profiled := profile(b, server, "registrations", 10*time.Second)
 		fleet, end := startFleet(b, server, sim.Config{Nodes: nodes})
+		b.Logf("all nodes are ready after %d ms; processor time of the server: %v", fleet.Stats().RegDoneMS, server.CPUTime())
+		profiled()
 		list := make([]*structs.Job, jobs)
 		for i := range list {
 			job := sleepers(fmt.Sprintf("job-%04d", i), count)
@@ -146,8 +185,9 @@ func BenchmarkContactLost(b *testing.B) {
 			}
 			list[i] = job
 		}
-		many(b, server.Client, list)
+		many(b, server.Client, list, 16)
 		awaitFleet(b, fleet, func(st sim.Stats) bool { return st.Running == jobs*count })
+		b.Logf("all allocations run; processor time of the server: %v; %+v", server.CPUTime(), fleet.Stats())
 		note(b, "lost/memory", mebibytes(server.Memory()), "MiB")
 		before, cpu := metrics(b, server), server.CPUTime()
 		missed := server.Logs("node missed its heartbeat")
@@ -155,6 +195,7 @@ func BenchmarkContactLost(b *testing.B) {
 		<-missed
 		began := time.Now()
 		cpuMissed := server.CPUTime()
+		profiled = profile(b, server, "lost", 15*time.Second)
 		awaitTotals(b, server, "all conditions are set", func(sum func(string) int) bool {
 			return sum("unknown") >= jobs*count/2 && sum("running")+sum("starting") == 0
 		})
@@ -163,6 +204,7 @@ func BenchmarkContactLost(b *testing.B) {
 		note(b, "lost/cpu", (server.CPUTime() - cpuMissed).Seconds(), "lost-cpu-s")
 		note(b, "lost/entries", after["nomad.raft.applied.node-status"]-before["nomad.raft.applied.node-status"], "entries")
 		note(b, "lost/peak", mebibytes(server.Memory()), "peak-MiB")
+		profiled()
 		b.Logf("processor time since the cut: %v; entries: %v", server.CPUTime()-cpu, grown(before, after))
 	}
 	b.ReportMetric(0, "ns/op")
@@ -193,7 +235,7 @@ func BenchmarkBlocked(b *testing.B) {
 			res := list[i].TaskGroups[0].Tasks[0].Resources
 			res.CPU, res.MemoryMB = structs.Ptr(4), structs.Ptr(10)
 		}
-		many(b, server.Client, list)
+		many(b, server.Client, list, 16)
 		awaitBroker(b, server, "evaluations are done", func(m map[string]float64) bool { return m["total_blocked"] == jobs && m["total_unacked"] == 0 })
 		filler := sleepers("filler", 1)
 		filler.Type, filler.Priority = structs.Ptr("service"), structs.Ptr(90)
@@ -208,10 +250,14 @@ func BenchmarkBlocked(b *testing.B) {
 		after := awaitBroker(b, server, "evaluations are done", func(m map[string]float64) bool { return m["total_ready"]+m["total_unacked"]+m["total_pending"] == 0 })
 		note(b, "blocked/few", after["total_delivered"]-before["total_delivered"], "few-evals")
 		began := time.Now()
+		cpu := server.CPUTime()
+		profiled := profile(b, server, "blocked", 10*time.Second)
 		large, _ := startFleet(b, server, sim.Config{Nodes: 1, Seed: "large"})
 		awaitFleet(b, large, func(st sim.Stats) bool { return st.Running == jobs-10 })
 		took := time.Since(began)
 		note(b, "blocked/time", took.Seconds(), "drain-s")
+		note(b, "blocked/cpu", (server.CPUTime() - cpu).Seconds(), "drain-cpu-s")
+		profiled()
 		b.ReportMetric(float64(jobs-10)/took.Seconds(), "jobs/s")
 		note(b, "blocked/all", awaitBroker(b, server, "evaluations are done", func(map[string]float64) bool { return true })["total_delivered"]-after["total_delivered"], "evals")
 	}
