@@ -514,3 +514,52 @@ func TestAStopOfOneAllocationHasItsOwnTerms(t *testing.T) {
 	deregister(t, a.Client, "two", &api.DeregisterOptions{NoShutdownDelay: true})
 	awaitEnded(t, a.Client, "two", 3)
 }
+
+// TestAPoststopTaskThatHangs runs on through a stop, whatever that was asked to skip, and ends when it is asked for once
+// more with a kill timeout; so it is with an agent that was killed meanwhile.
+func TestAPoststopTaskThatHangs(t *testing.T) {
+	a := courseAgent(t)
+	for _, tc := range []struct {
+		id    string
+		first []string
+		crash bool
+		again []string
+		least time.Duration
+	}{
+		{"shorter", nil, false, []string{"-kill-timeout=700ms"}, 700 * time.Millisecond},
+		{"repeated", []string{"-immediate"}, false, []string{"-immediate"}, 0},
+		{"crashed", []string{"-kill-timeout=300ms"}, true, []string{"-kill-timeout=300ms"}, 300 * time.Millisecond},
+	} {
+		t.Run(tc.id, func(t *testing.T) {
+			c := newCourse(t, a, "hangs-"+tc.id, func(g *structs.TaskGroup, _ *structs.Task) { g.ShutdownDelay = structs.Ptr(time.Duration(0)) })
+			c.add("last", ignores, "poststop", false).KillTimeout = structs.Ptr(long)
+			c.run("t")
+			c.stop(tc.first...)
+			c.await("last", "up", 1)
+			if tc.crash {
+				a.Kill()
+				a.Start()
+			}
+			c.stop("-no-shutdown-delay") // it has no delay: this is nothing to it
+			c.awaitTask("last", structs.TaskStateRunning)
+			c.never("last", "term")
+			asked := c.stop(tc.again...)
+			s := c.ended().TaskStates["last"]
+			if s.Failed || s.State != structs.TaskStateDead {
+				t.Errorf("the poststop task is %s, failed %t", s.State, s.Failed)
+			}
+			c.took("the end of the poststop task", time.Duration(eventAt(s, structs.TaskTerminated, "")-asked.UnixNano()), tc.least)
+			if told := len(c.said("last", "term")); told != 1 && tc.least > 0 {
+				t.Errorf("it was signalled %d times", told)
+			}
+		})
+	}
+}
+
+// awaitTask waits until the only allocation shows a task in a state.
+func (c *course) awaitTask(name, state string) {
+	c.t.Helper()
+	awaitAllocs(c.t, c.Client, *c.job.ID, name+" "+state, func(l []*structs.AllocationListStub) bool {
+		return len(l) == 1 && l[0].TaskStates[name] != nil && l[0].TaskStates[name].State == state
+	})
+}

@@ -109,6 +109,9 @@ type DesiredTransition struct {
 	MigrateDisablePlacement *bool
 	// KillTimeout shortens the time between kill_signal and SIGKILL for this stop alone.
 	KillTimeout *time.Duration `json:",omitempty"`
+	// Urged is the index of the newest request that came with a KillTimeout, 0 when none did. A poststop task which runs
+	// by then is ended too. Only the state store sets it.
+	Urged uint64 `json:"-" cbor:"Urged,omitempty"`
 }
 
 // AllocDeploymentStatus is an allocation's part in its deployment: its health, once known, and whether it is a

@@ -83,6 +83,7 @@ type view struct {
 	Overdue  bool // it has run for max_run_duration
 	Depart   bool // the node goes for good: everything ends in the ordinary order
 	NoDelay  bool
+	Urged    uint64        // how urged the stop is; 0 without a kill timeout of its own
 	Delay    time.Duration // the group's shutdown_delay
 	Left     time.Duration // of that wait, when it is under way
 	Previous bool          // an allocation whose place this one takes has not ended
@@ -267,9 +268,11 @@ func killInOrder(tasks []taskView) decision {
 	return decision{Act: wait}
 }
 
-// decideEnded comes when all but poststop tasks have ended. Those run when there is something to run after.
+// decideEnded comes when all but poststop tasks have ended. Those run when there is something to run after, for as long as
+// they like: only who is urged while they run already ends them.
 func decideEnded(v view) decision {
 	ran := slices.ContainsFunc(v.Tasks, func(t taskView) bool { return t.Ran })
+	urged := v.Record.Poststop != nil && v.Urged > *v.Record.Poststop
 	var start, drop []string
 	alive := false
 	for _, t := range v.Tasks {
@@ -284,6 +287,8 @@ func decideEnded(v view) decision {
 			}
 		case t.Waiting:
 			start = append(start, t.Name)
+		case urged && !t.Stopping:
+			drop = append(drop, t.Name)
 		}
 	}
 	switch {

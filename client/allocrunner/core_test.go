@@ -61,6 +61,11 @@ func TestDecide(t *testing.T) {
 	delaying.Delayed, delaying.Delay = false, boottime.Deadline{BootID: "b", At: 1}
 	noDelayYet := ending
 	noDelayYet.Delayed = false
+	after := func(urged uint64) Local {
+		l := ending
+		l.Poststop = &urged
+		return l
+	}
 	for _, c := range []struct {
 		name  string
 		v     view
@@ -104,6 +109,16 @@ func TestDecide(t *testing.T) {
 			decision{Act: kill, Tasks: []string{"s", "t"}}},
 		{"then poststop", view{Record: ending}, "a:main:dead z:poststop:waiting", decision{Act: release, Tasks: []string{"z"}}},
 		{"poststop runs", view{Record: ending}, "a:main:dead z:poststop:running", decision{Act: wait}},
+		{"poststop outlasts what was asked before it", view{Record: after(7), Urged: 7}, "a:main:dead z:poststop:running", decision{Act: wait}},
+		{"poststop is urged", view{Record: after(7), Urged: 8}, "a:main:dead y:poststop:dead z:poststop:running",
+			decision{Act: kill, Tasks: []string{"z"}}},
+		{"poststop is urged while it restarts", view{Record: after(0), Urged: 8}, "a:main:dead z:poststop:pending",
+			decision{Act: kill, Tasks: []string{"z"}}},
+		{"urged poststop ends", view{Record: after(7), Urged: 9}, "a:main:dead z:poststop:running!", decision{Act: wait}},
+		{"urged before poststop", view{Record: ending, Urged: 7}, "a:main:dead z:poststop:waiting",
+			decision{Act: release, Tasks: []string{"z"}}},
+		{"poststop urged before it began, told by an agent of before", view{Record: ending, Urged: 7}, "a:main:dead z:poststop:running",
+			decision{Act: wait}},
 		{"nothing to run after", view{Record: ending}, "a:main:never z:poststop:waiting", decision{Act: kill, Tasks: []string{"z"}}},
 		{"a leaving agent waits for no poststop", view{Record: ending, Leave: true}, "a:main:dead z:poststop:running",
 			decision{Act: kill, Tasks: []string{"z"}}},

@@ -19,8 +19,10 @@ type Local struct {
 	PreKilled  bool
 	Delay      boottime.Deadline // of the group's shutdown_delay
 	Delayed    bool              // that wait is over
-	Done       bool              // everything is over, postrun hooks included
-	Destroyed  bool              // garbage collected: nothing of it is left but this
+	// Poststop is, once poststop tasks were let run, how urged the stop was by then (DesiredTransition.Urged).
+	Poststop   *uint64
+	Done       bool // everything is over, postrun hooks included
+	Destroyed  bool // garbage collected: nothing of it is left but this
 	RestartAll *RestartAll
 	Restarts   uint64 // of the whole allocation that are over
 	// Fence is set once the lease has run out: the moment at which all processes are dead.

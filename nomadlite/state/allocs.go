@@ -218,6 +218,7 @@ func (tx *Txn) TransitionAlloc(id string, want *structs.DesiredTransition, now i
 func (tx *Txn) mergeTransition(old *structs.Allocation, want *structs.DesiredTransition, now int64) {
 	alloc := *old
 	alloc.DesiredTransition.Merge(want)
+	tx.noteUrged(&alloc, want)
 	if sameTransition(&old.DesiredTransition, &alloc.DesiredTransition) {
 		return
 	}
@@ -225,10 +226,19 @@ func (tx *Txn) mergeTransition(old *structs.Allocation, want *structs.DesiredTra
 	tx.putAlloc(old, &alloc, now)
 }
 
+// noteUrged marks that the servers were asked to end an allocation within a time. Asked once more for the same time they
+// are as urged as before, and the node is to hear of it.
+func (tx *Txn) noteUrged(alloc *structs.Allocation, want *structs.DesiredTransition) {
+	if want != nil && want.KillTimeout != nil {
+		alloc.DesiredTransition.Urged = tx.index
+	}
+}
+
 func sameTransition(a, b *structs.DesiredTransition) bool {
 	return samePtr(a.Migrate, b.Migrate) && samePtr(a.Reschedule, b.Reschedule) &&
 		samePtr(a.ForceReschedule, b.ForceReschedule) && samePtr(a.NoShutdownDelay, b.NoShutdownDelay) &&
-		samePtr(a.MigrateDisablePlacement, b.MigrateDisablePlacement) && samePtr(a.KillTimeout, b.KillTimeout)
+		samePtr(a.MigrateDisablePlacement, b.MigrateDisablePlacement) && samePtr(a.KillTimeout, b.KillTimeout) &&
+		a.Urged == b.Urged
 }
 
 func samePtr[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -242,7 +252,7 @@ func (tx *Txn) clearStopOptions(allocs []*structs.Allocation, now int64) {
 			continue
 		}
 		alloc := *old
-		alloc.DesiredTransition.NoShutdownDelay, alloc.DesiredTransition.KillTimeout = nil, nil
+		alloc.DesiredTransition.NoShutdownDelay, alloc.DesiredTransition.KillTimeout, alloc.DesiredTransition.Urged = nil, nil, 0
 		alloc.AllocModifyIndex = tx.index
 		tx.putAlloc(old, &alloc, now)
 	}

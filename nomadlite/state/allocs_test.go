@@ -304,3 +304,39 @@ func TestKillTimeoutOnlyShortens(t *testing.T) {
 		t.Errorf("kill timeout is %s", got)
 	}
 }
+
+// TestARepeatedKillTimeoutIsANewRequest: the node hears of it although nothing else has changed; a request without one is
+// no such request, and a job that is started again leaves nothing.
+func TestARepeatedKillTimeoutIsANewRequest(t *testing.T) {
+	w := oneAlloc(t)
+	var last uint64
+	for i := range 3 {
+		w.must(func(tx *Txn) error {
+			tx.TransitionAlloc("a1", &structs.DesiredTransition{KillTimeout: structs.Ptr(time.Second)}, w.now())
+			return nil
+		})
+		a := w.alloc("a1")
+		if a.DesiredTransition.Urged != w.index || a.AllocModifyIndex != w.index || a.DesiredTransition.Urged <= last {
+			t.Errorf("request %d: urged at %d, changed at %d, the index is %d", i, a.DesiredTransition.Urged, a.AllocModifyIndex, w.index)
+		}
+		last = a.DesiredTransition.Urged
+	}
+	w.must(func(tx *Txn) error {
+		tx.TransitionAlloc("a1", &structs.DesiredTransition{NoShutdownDelay: structs.Ptr(true)}, w.now())
+		return nil
+	})
+	if got := w.alloc("a1").DesiredTransition.Urged; got != last {
+		t.Errorf("without a kill timeout it became %d, was %d", got, last)
+	}
+	w.must(func(tx *Txn) error {
+		return tx.ApplyPlan(&structs.Plan{Stops: map[string][]*structs.AllocStop{"n1": {{ID: "a1", DesiredStatus: "stop",
+			KillTimeout: structs.Ptr(time.Minute)}}}}, w.now())
+	})
+	if got := w.alloc("a1").DesiredTransition; got.Urged != w.index || *got.KillTimeout != time.Second {
+		t.Errorf("a plan with a kill timeout left %+v", got)
+	}
+	w.must(func(tx *Txn) error { tx.clearStopOptions([]*structs.Allocation{w.alloc("a1")}, w.now()); return nil })
+	if got := w.alloc("a1").DesiredTransition; got.Urged == 0 {
+		t.Errorf("an allocation that stops lost %+v", got)
+	}
+}

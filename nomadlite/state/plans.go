@@ -76,7 +76,9 @@ func (tx *Txn) stopAlloc(stop *structs.AllocStop, now int64) {
 	alloc := *old
 	if stop.DesiredStatus != "" {
 		alloc.DesiredStatus, alloc.DesiredDescription = stop.DesiredStatus, stop.DesiredDescription
-		alloc.DesiredTransition.Merge(&structs.DesiredTransition{KillTimeout: stop.KillTimeout})
+		limit := &structs.DesiredTransition{KillTimeout: stop.KillTimeout}
+		alloc.DesiredTransition.Merge(limit)
+		tx.noteUrged(&alloc, limit)
 		if stop.NoShutdownDelay {
 			alloc.DesiredTransition.NoShutdownDelay = structs.Ptr(true)
 		}
