@@ -468,8 +468,11 @@ func (r *Runner) judgeHealth() time.Duration {
 	if v.MinHealthyTime, v.HealthyDeadline, wanted = healthTerms(alloc); !wanted {
 		return 0
 	}
-	for _, t := range r.tasks {
-		v.StartedAt = append(v.StartedAt, t.runner.View().State.StartedAt)
+	for i, t := range r.tasks {
+		tv := t.runner.View()
+		// Between the end of a process and what is decided about it, its task's state is still the one before.
+		v.Tasks[i].Running = tv.Up
+		v.StartedAt = append(v.StartedAt, tv.State.StartedAt)
 	}
 	now := r.cfg.Clock.Now()
 	healthy, again := judge(v, now)

@@ -125,6 +125,7 @@ type rig struct {
 	store    Store // the disk, unless a test set another
 	hooks    *trace
 	more     []hook.Hook // after hooks
+	perTask  []hook.Hook
 	alloc    *structs.Allocation
 	previous chan struct{}
 	runner   *Runner
@@ -158,7 +159,7 @@ func (r *rig) run() {
 	record, tasks := r.disk.load(r.t)
 	runner, err := New(Config{
 		Alloc: r.alloc, Drivers: drivers{r.driver}, Hooks: append([]hook.Hook{r.hooks}, r.more...),
-		TaskHooks: func(*structs.Task) []hook.Hook { return nil },
+		TaskHooks: func(*structs.Task) []hook.Hook { return r.perTask },
 		Build: func(_ context.Context, b taskrunner.BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil
 		},
@@ -679,6 +680,40 @@ func TestUnhealthyWhenATaskFails(t *testing.T) {
 	}, func(r *rig) {
 		r.run()
 		r.driver.End("a1/a/1", 1)
+		synctest.Wait()
+		if h := r.runner.Observation().DeploymentStatus; h == nil || *h.Healthy {
+			t.Fatalf("health %+v", h)
+		}
+	})
+}
+
+// slowExit is a task hook that takes its time once the process has ended, as the leaving of services may.
+type slowExit struct{}
+
+func (slowExit) Name() string { return "slow exit" }
+func (slowExit) Exited(context.Context, *hook.TaskRequest, *hook.TaskResponse) error {
+	time.Sleep(time.Minute)
+	return nil
+}
+
+// A process that has ended is not well, though what becomes of its task is not decided yet.
+func TestUnhealthyOnceTheProcessHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		r := one(t)
+		r.alloc.DeploymentID = "d1"
+		r.group().Update = &structs.UpdateStrategy{MinHealthyTime: structs.Ptr(3 * time.Second)}
+		r.perTask = []hook.Hook{slowExit{}}
+		return r
+	}, func(r *rig) {
+		r.run()
+		time.Sleep(time.Second)
+		r.driver.End("a1/a/1", 1)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if h := r.runner.Observation().DeploymentStatus; h != nil {
+			t.Fatalf("health %+v while the task is between its end and a restart", h)
+		}
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		if h := r.runner.Observation().DeploymentStatus; h == nil || *h.Healthy {
 			t.Fatalf("health %+v", h)

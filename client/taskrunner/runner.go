@@ -82,6 +82,7 @@ type View struct {
 	Stopping bool
 	Parking  bool // is going down for a restart of the allocation
 	Parked   bool // and is down, until it is released
+	Up       bool // its process runs, as far as is known, and nobody has asked it to end
 }
 
 // New makes a runner, from its record when there is one. It does nothing yet.
@@ -132,6 +133,7 @@ func (r *Runner) show() {
 	r.view.Store(&View{
 		Phase: r.local.Phase, State: r.local.State, Attempt: r.local.Attempt, Stopping: r.local.Stop != nil,
 		Parking: r.local.parking(), Parked: r.local.Parked,
+		Up: (r.local.Phase == Poststart || r.local.Phase == Running) && r.local.Exit == nil,
 	})
 }
 
