@@ -2,11 +2,16 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
+
+// flightsPerWorker is how many evaluations a worker may have under way on average, of which it works on one: the others
+// wait until what was decided is written.
+const flightsPerWorker = 8
 
 // crew is the workers that are on duty together; a pool whose setting changes gets a new one.
 type crew struct {
@@ -14,6 +19,8 @@ type crew struct {
 	workers  []*member
 	started  time.Time
 	relieved chan struct{} // closed when another crew takes over
+	flights  *window       // of evaluations under way
+	again    chan struct{} // holds a token for each evaluation that plans once more
 }
 
 // member is one worker.
@@ -31,7 +38,8 @@ type Status struct {
 }
 
 func (p *Pool) newCrew(types []string, count int) *crew {
-	c := &crew{types: slices.Clone(types), started: time.Now(), relieved: make(chan struct{})}
+	c := &crew{types: slices.Clone(types), started: time.Now(), relieved: make(chan struct{}),
+		flights: newWindow(count, flightsPerWorker*count), again: make(chan struct{}, count)}
 	for range count {
 		m := &member{}
 		if p.cfg.NewID != nil {
@@ -84,7 +92,7 @@ func (p *Pool) Run(ctx context.Context) error {
 		c := p.current()
 		duty, end := context.WithCancel(ctx)
 		for _, m := range c.workers {
-			wg.Go(func() { p.work(ctx, duty, c.types, m) })
+			wg.Go(func() { p.work(ctx, duty, c, m) })
 		}
 		select {
 		case <-c.relieved:
@@ -95,23 +103,60 @@ func (p *Pool) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work processes one evaluation after the other until duty ends. When the broker cannot be reached (an election) it
-// tries again with a growing delay.
-func (p *Pool) work(ctx, duty context.Context, types []string, m *member) {
+// work processes one evaluation after the other until duty ends, and waits for those under way. When the broker cannot
+// be reached (an election) it tries again with a growing delay.
+func (p *Pool) work(ctx, duty context.Context, c *crew, m *member) {
+	var flights sync.WaitGroup
+	defer flights.Wait()
 	failures := 0
-	for duty.Err() == nil {
-		d, err := p.cfg.Broker.Dequeue(duty, types)
+	for duty.Err() == nil && c.flights.enter(duty) == nil {
+		d, err := p.cfg.Broker.Dequeue(duty, c.types)
 		if err == nil {
 			failures = 0
+			decided := make(chan struct{})
 			m.busy.Store(true)
-			p.deliver(ctx, d)
+			flights.Go(func() {
+				defer c.flights.exit()
+				p.deliver(ctx, d, &desk{decided: sync.OnceFunc(func() { close(decided) }), again: c.again, flights: c.flights})
+			})
+			<-decided
 			m.busy.Store(false)
 			continue
 		}
+		c.flights.exit()
 		failures = min(failures+1, 6)
 		select {
 		case <-time.After(50 * time.Millisecond << failures):
 		case <-duty.Done():
 		}
+	}
+}
+
+// desk is where a worker decides about one evaluation. It is free for the next one as soon as the first decision is on its
+// way into the log; an evaluation whose plan did not fit decides again beside the next ones, but only so many do.
+type desk struct {
+	decided func() // may be called again
+	again   chan struct{}
+	flights *window
+	held    bool // a token of again
+}
+
+// leave says that what comes next is waiting.
+func (d *desk) leave() {
+	if d.held {
+		d.held = false
+		<-d.again
+	}
+	d.decided()
+}
+
+// back waits until the evaluation may decide again.
+func (d *desk) back(ctx context.Context) error {
+	select {
+	case d.again <- struct{}{}:
+		d.held = true
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("plan again: %w", context.Cause(ctx))
 	}
 }

@@ -2,6 +2,9 @@
 // as the evaluation, runs its scheduler over a snapshot and acknowledges. A session is one evaluation under way; it is
 // the scheduler's Planner.
 //
+// A worker decides about one evaluation at a time and goes on with the next as soon as a decision is on its way into the log:
+// several are under way at once, fewer where their plans meet (window).
+//
 // Invariants: a worker writes nothing for an evaluation whose token is not in flight any more; an evaluation that
 // takes long keeps its delivery by renewing it; a scheduler that panics costs one delivery, not the server.
 package worker

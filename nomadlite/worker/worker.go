@@ -72,10 +72,13 @@ func New(cfg Config) *Pool {
 }
 
 // Deliver works on one delivery and ends it, as each worker does: for those who take deliveries by themselves.
-func (p *Pool) Deliver(ctx context.Context, d Delivery) { p.deliver(ctx, d) }
+func (p *Pool) Deliver(ctx context.Context, d Delivery) {
+	p.deliver(ctx, d, &desk{decided: func() {}, again: make(chan struct{}, 1), flights: newWindow(1, 1)})
+}
 
 // deliver works on one delivery and ends it.
-func (p *Pool) deliver(ctx context.Context, d Delivery) {
+func (p *Pool) deliver(ctx context.Context, d Delivery, at *desk) {
+	defer at.leave()
 	log := p.cfg.Logger.With("eval_id", d.Eval.ID, "job_id", d.Eval.JobID, "namespace", d.Eval.Namespace)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +86,7 @@ func (p *Pool) deliver(ctx context.Context, d Delivery) {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { p.renew(ctx, cancel, d, log) })
-	err := p.process(ctx, d, log)
+	err := p.process(ctx, d, at, log)
 	if err == nil {
 		if err = p.cfg.Broker.Ack(ctx, d.Eval.ID, d.Token); err != nil && ctx.Err() == nil {
 			log.Warn("evaluation could not be acknowledged", "error", err)
@@ -124,7 +127,7 @@ func (p *Pool) renew(ctx context.Context, cancel context.CancelFunc, d Delivery,
 }
 
 // process runs the evaluation's scheduler. A panic of it is an error of the evaluation.
-func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err error) {
+func (p *Pool) process(ctx context.Context, d Delivery, at *desk, log hclog.Logger) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			log.Error("scheduler panicked", "panic", r, "stack", string(debug.Stack()))
@@ -135,7 +138,7 @@ func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err e
 		return fmt.Errorf("process evaluation: %w", err)
 	}
 	snap := p.cfg.Store.Snapshot()
-	s := &session{pool: p, delivery: d, snapshot: snap.Index()}
+	s := &session{pool: p, delivery: d, desk: at, snapshot: snap.Index()}
 	sched, err := p.cfg.Factory(d.Eval.Type, scheduler.Config{
 		Logger: log, State: snap.Scheduler(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID, Clock: time.Now,
 	})
@@ -152,6 +155,7 @@ func (p *Pool) process(ctx context.Context, d Delivery, log hclog.Logger) (err e
 type session struct {
 	pool     *Pool
 	delivery Delivery
+	desk     *desk
 	snapshot uint64 // index of the state which the scheduler looks at now
 	// created are evaluations that go into the same raft entry as what the scheduler does next.
 	created []*structs.Evaluation
@@ -159,22 +163,28 @@ type session struct {
 
 var _ scheduler.Planner = (*session)(nil)
 
-// SubmitPlan stamps the plan with the delivery and the snapshot and waits for its result. Evaluations which the plan may
-// name are stored before.
+// SubmitPlan stamps the plan with the delivery and the snapshot and waits for its result, while the worker goes on with
+// another evaluation. Evaluations which the plan may name are stored before.
 func (s *session) SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.PlanResult, scheduler.State, error) {
 	if err := s.flush(ctx, "store evaluations"); err != nil {
 		return nil, nil, err
 	}
 	plan.EvalID, plan.EvalToken, plan.SnapshotIndex = s.delivery.Eval.ID, s.delivery.Token, s.snapshot
+	s.desk.leave()
 	result, err := s.pool.cfg.Leader.SubmitPlan(ctx, plan)
 	if err != nil {
 		return nil, nil, fmt.Errorf("submit plan: %w", err)
 	}
 	if result.RefreshIndex == 0 {
+		s.desk.flights.fitted()
 		return result, nil, nil
 	}
+	s.desk.flights.met()
 	if err := s.pool.cfg.Store.WaitIndex(ctx, max(result.RefreshIndex, result.AllocIndex)); err != nil {
 		return nil, nil, fmt.Errorf("submit plan: %w", err)
+	}
+	if err := s.desk.back(ctx); err != nil {
+		return nil, nil, err
 	}
 	snap := s.pool.cfg.Store.Snapshot()
 	s.snapshot = snap.Index()
@@ -211,6 +221,7 @@ func (s *session) flush(ctx context.Context, what string) error {
 	if len(s.created) == 0 {
 		return nil
 	}
+	s.desk.leave()
 	if _, err := s.pool.cfg.Leader.UpdateEvals(ctx, s.delivery.Eval.ID, s.delivery.Token, s.created); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

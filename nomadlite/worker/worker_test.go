@@ -307,3 +307,140 @@ func TestWorkersChangeWhileTheyWork(t *testing.T) {
 		})
 	}
 }
+
+// slowLog is a leader that answers no plan until it is let go, and counts those that wait.
+type slowLog struct {
+	Leader
+	mu      sync.Mutex
+	waiting int
+	answer  chan struct{}
+	refresh bool
+}
+
+func (l *slowLog) SubmitPlan(ctx context.Context, p *structs.Plan) (*structs.PlanResult, error) {
+	l.mu.Lock()
+	l.waiting++
+	l.mu.Unlock()
+	select {
+	case <-l.answer:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	result := &structs.PlanResult{}
+	if l.refresh {
+		result.RefreshIndex = 1
+	}
+	return result, nil
+}
+
+// TestAWorkerGoesOnWhileAPlanIsWritten: two workers decide about as many evaluations as may be under way, not only about two.
+// Those whose plan did not fit decide again, two at a time.
+func TestAWorkerGoesOnWhileAPlanIsWritten(t *testing.T) {
+	var slow *slowLog
+	var mu sync.Mutex
+	deciding, most, again := 0, 0, 0
+	hold := func(by int) {
+		mu.Lock()
+		deciding += by
+		most = max(most, deciding)
+		mu.Unlock()
+	}
+	withRig(t, func(ctx context.Context, cfg scheduler.Config, eval *structs.Evaluation) error {
+		hold(1)
+		time.Sleep(time.Millisecond) // virtual: it decides
+		hold(-1)
+		_, newer, err := cfg.Planner.SubmitPlan(ctx, &structs.Plan{})
+		if err != nil {
+			return err
+		}
+		if newer != nil {
+			mu.Lock()
+			again++
+			mu.Unlock()
+			hold(1)
+			time.Sleep(time.Millisecond) // virtual
+			hold(-1)
+		}
+		return complete(ctx, cfg, eval)
+	}, func(r *rig) (Broker, Leader) {
+		slow = &slowLog{Leader: r.local, answer: make(chan struct{}), refresh: true}
+		return r.local, slow
+	}, func(r *rig) {
+		const all = 2*flightsPerWorker + 5
+		var evals []*structs.Evaluation
+		for i := range all {
+			evals = append(evals, &structs.Evaluation{ID: fmt.Sprint(i), JobID: fmt.Sprint(i), Namespace: "default",
+				Type: structs.JobTypeService, Priority: 50, Status: structs.EvalStatusPending})
+		}
+		r.apply(fsm.KindEvalUpdate, &fsm.EvalUpdate{Now: 1, Evals: evals})
+		r.pass(time.Second)
+		if slow.waiting != 2*flightsPerWorker || most != 2 {
+			t.Errorf("%d plans wait, at most %d were made at once", slow.waiting, most)
+		}
+		for _, w := range r.pool.Workers() {
+			if w.Busy {
+				t.Errorf("worker %s is busy with waiting", w.ID)
+			}
+		}
+		most = 0
+		close(slow.answer)
+		r.pass(time.Second)
+		if again != all || most > 4 {
+			t.Errorf("%d of %d planned again, %d decided at once", again, all, most)
+		}
+		for _, e := range evals {
+			if r.status(e.ID) != structs.EvalStatusComplete {
+				t.Errorf("evaluation %s is %s", e.ID, r.status(e.ID))
+			}
+		}
+	})
+}
+
+func TestTheWindowNarrowsWherePlansMeet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWindow(2, 16)
+		fits := func() (n int) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			for w.enter(ctx) == nil {
+				n++
+			}
+			for range n {
+				w.exit()
+			}
+			return n
+		}
+		for _, want := range []int{16, 8, 4, 2, 2} {
+			if got := fits(); got != want {
+				t.Errorf("%d are under way, want %d", got, want)
+			}
+			w.met()
+		}
+		for range 2 {
+			if err := w.enter(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entered := make(chan error, 1)
+		go func() { entered <- w.enter(t.Context()) }()
+		synctest.Wait()
+		select {
+		case <-entered:
+			t.Fatal("one more is under way than may be")
+		default:
+		}
+		w.fitted()
+		if err := <-entered; err != nil {
+			t.Error(err)
+		}
+		for range 3 {
+			w.exit()
+		}
+		for range 20 {
+			w.fitted()
+		}
+		if got := fits(); got != 16 {
+			t.Errorf("%d are under way at last", got)
+		}
+	})
+}
