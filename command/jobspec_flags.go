@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -80,10 +79,8 @@ func (f *jobspecFlags) parse(ctx context.Context, c *call, path string) (*struct
 		key, value, _ := strings.Cut(v, "=")
 		submission.VariableFlags[key] = value
 	}
-	for _, file := range f.varFiles {
-		if text, err := os.ReadFile(file); err == nil {
-			submission.Variables += string(text) + "\n"
-		}
+	if submission.Variables = result.FileVariables; submission.Variables != "" && !strings.HasSuffix(submission.Variables, "\n") {
+		submission.Variables += "\n"
 	}
 	return result.Job, submission, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nomadlite/nomadlite/structs"
@@ -21,6 +22,15 @@ func TestTheSubmittedSourceHasAllValuesOfVariables(t *testing.T) {
 	if err := os.WriteFile(file, []byte("n = 4"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := filepath.Join(t.TempDir(), "vars.json")
+	if err := os.WriteFile(other, []byte(`{"n": 5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe") // can be read once, as what a shell's <(...) names
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = os.WriteFile(pipe, []byte("n = 6"), 0o600) }()
 	for _, c := range []struct {
 		name   string
 		flags  jobspecFlags
@@ -33,6 +43,9 @@ func TestTheSubmittedSourceHasAllValuesOfVariables(t *testing.T) {
 		{"environment", jobspecFlags{strict: true}, []string{"NOMAD_VAR_n=2", "NOMAD_VAR_other=x"}, 2, map[string]string{"n": "2"}, ""},
 		{"argument", jobspecFlags{strict: true, vars: list{"n=3"}}, []string{"NOMAD_VAR_n=2"}, 3, map[string]string{"n": "3"}, ""},
 		{"file", jobspecFlags{strict: true, varFiles: list{file}}, []string{"NOMAD_VAR_n=2"}, 4, map[string]string{}, "n = 4\n"},
+		{"JSON", jobspecFlags{strict: true, varFiles: list{other}}, nil, 5, map[string]string{}, "{\"n\": 5}\n"},
+		{"two", jobspecFlags{strict: true, varFiles: list{other, file}}, nil, 4, map[string]string{}, "n = 4\n"},
+		{"pipe", jobspecFlags{strict: true, varFiles: list{pipe}}, nil, 6, map[string]string{}, "n = 6\n"},
 	} {
 		s, _, errs := testStreams()
 		s.environ = c.env

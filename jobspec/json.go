@@ -13,9 +13,12 @@ import (
 
 // IsJSON says whether body is a JSON object rather than HCL.
 func IsJSON(body []byte) bool {
-	trimmed := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
+	trimmed := bytes.TrimLeft(withoutMark(body), " \t\r\n")
 	return len(trimmed) > 0 && trimmed[0] == '{'
 }
+
+// withoutMark cuts the byte order mark which some editors put before text: JSON knows none, and positions do not count it.
+func withoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) }
 
 // parseJSON reads a job in the API's form, bare or as {"Job": {...}}.
 func parseJSON(cfg Config) (*Result, error) {

@@ -42,6 +42,8 @@ type Result struct {
 	Files map[string]*hcl.File
 	// Environment are the values of variables that come from the environment, as they stand there.
 	Environment map[string]string
+	// FileVariables is the text of one variable file which sets what all of Config.VarFiles set.
+	FileVariables string
 }
 
 // Parse reads a jobspec. The error, when there is one, is *Error and lists all faults with their positions.
@@ -51,6 +53,7 @@ func parseWithin(cfg Config, budget int) (*Result, error) {
 	if cfg.Path == "" {
 		cfg.Path = "input.hcl"
 	}
+	cfg.Body = withoutMark(cfg.Body)
 	if IsJSON(cfg.Body) {
 		return parseJSON(cfg)
 	}
@@ -61,7 +64,7 @@ func parseWithin(cfg Config, budget int) (*Result, error) {
 	if p.diags.HasErrors() {
 		return nil, &Error{Diags: p.diags, Files: p.files}
 	}
-	return &Result{Job: p.job, Warnings: p.diags, Files: p.files, Environment: p.environment()}, nil
+	return &Result{Job: p.job, Warnings: p.diags, Files: p.files, Environment: p.environment(), FileVariables: p.fileVariables()}, nil
 }
 
 // ParseFile reads the jobspec at path, "-" being standard input.
@@ -77,14 +80,15 @@ func ParseFile(cfg Config) (*Result, error) {
 
 // parser holds one run over one jobspec.
 type parser struct {
-	cfg   Config
-	files map[string]*hcl.File
-	diags hcl.Diagnostics
-	refs  *references
-	meter *meter
-	vars  []*variable
-	root  *hcl.EvalContext
-	job   *structs.Job
+	cfg      Config
+	files    map[string]*hcl.File
+	diags    hcl.Diagnostics
+	refs     *references
+	meter    *meter
+	vars     []*variable
+	varTexts []string // of the variable files
+	root     *hcl.EvalContext
+	job      *structs.Job
 }
 
 func (p *parser) parse() {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -19,7 +20,8 @@ const envPrefix = "NOMAD_VAR_"
 // variable is one declared input variable.
 type variable struct {
 	name        string
-	typ         cty.Type // cty.DynamicPseudoType when none is given
+	typ         cty.Type // cty.DynamicPseudoType when none is given and the default is none of a primitive type
+	collection  bool     // has no type, but a list or an object as its default
 	def         cty.Value
 	hasDefault  bool
 	declared    hcl.Range
@@ -30,6 +32,7 @@ type variable struct {
 	setRange    *hcl.Range
 	env         string    // what the environment gave
 	envValue    cty.Value // and what became of it; cty.NilVal when it gave nothing
+	fileValue   cty.Value // what the last file gave; cty.NilVal when none gave anything
 }
 
 type validation struct {
@@ -51,7 +54,9 @@ func (p *parser) readVariables(top *topLevel) {
 		for _, attr := range sortedAttributes(block.Body.Attributes) {
 			value, diags := p.meter.evaluate(attr.Expr, nil)
 			p.add(diags...)
-			p.declare(&variable{name: attr.Name, typ: cty.DynamicPseudoType, def: value, hasDefault: true, declared: attr.NameRange})
+			v := &variable{name: attr.Name, typ: cty.DynamicPseudoType, def: value, hasDefault: true, declared: attr.NameRange}
+			v.takeTypeOfDefault()
+			p.declare(v)
 		}
 	}
 	p.fromEnvironment()
@@ -125,6 +130,9 @@ func (p *parser) variableBlock(block *hclsyntax.Block) *variable {
 		v.hasDefault, v.def, v.defRange = true, cty.DynamicVal, &rng
 		if !diags.HasErrors() {
 			v.def = p.convert(v, value, attr.Expr.Range())
+			if _, given := block.Body.Attributes["type"]; !given {
+				v.takeTypeOfDefault()
+			}
 		}
 	}
 	for _, inner := range block.Body.Blocks {
@@ -137,6 +145,17 @@ func (p *parser) variableBlock(block *hclsyntax.Block) *variable {
 		}
 	}
 	return v
+}
+
+// takeTypeOfDefault gives a variable without a type of its own the type of its default. A collection as a default says
+// only that other values are collections too: ["a"] says nothing of how many elements they may have, or of which type.
+func (v *variable) takeTypeOfDefault() {
+	switch typ := v.def.Type(); {
+	case typ.IsPrimitiveType():
+		v.typ = typ
+	case typ.IsTupleType() || typ.IsObjectType():
+		v.collection = true
+	}
 }
 
 func (p *parser) validationBlock(block *hclsyntax.Block) *validation {
@@ -163,6 +182,11 @@ func (p *parser) validationBlock(block *hclsyntax.Block) *validation {
 }
 
 func (p *parser) convert(v *variable, value cty.Value, rng hcl.Range) cty.Value {
+	if v.collection && !value.IsNull() && !value.Type().IsTupleType() && !value.Type().IsObjectType() {
+		p.add(errorAt(rng, fmt.Sprintf("Invalid value for variable %q", v.name),
+			"The variable has no type, and its default is a list or an object: its value must be one too."))
+		return cty.DynamicVal
+	}
 	if v.typ == cty.DynamicPseudoType {
 		return value
 	}
@@ -202,6 +226,20 @@ func (p *parser) environment() map[string]string {
 	return out
 }
 
+// fileVariables gives what the variable files together have set as the text of one file: its own text if it was one.
+func (p *parser) fileVariables() string {
+	if len(p.varTexts) == 1 {
+		return p.varTexts[0]
+	}
+	file := hclwrite.NewEmptyFile()
+	for _, v := range p.vars {
+		if v.fileValue != cty.NilVal {
+			file.Body().SetAttributeValue(v.name, v.fileValue)
+		}
+	}
+	return string(file.Bytes())
+}
+
 func (p *parser) fromArguments() {
 	for _, word := range p.cfg.Vars {
 		name, text, ok := strings.Cut(word, "=")
@@ -232,12 +270,13 @@ func (p *parser) undeclared(name, where string, rng *hcl.Range) {
 	p.add(d)
 }
 
-// setText sets a variable from a word: text for strings and variables without a type, an expression for others.
+// setText sets a variable from a word: text for strings and variables of an unknown type, an expression for others.
 func (p *parser) setText(v *variable, text, filename string) {
-	if v.typ == cty.String || v.typ == cty.DynamicPseudoType {
+	if v.typ == cty.String || v.typ == cty.DynamicPseudoType && !v.collection {
 		v.value, v.set, v.setRange = cty.StringVal(text), true, nil
 		return
 	}
+	v.value, v.set, v.setRange = cty.DynamicVal, true, nil // a faulty value is no missing one
 	p.files[filename] = &hcl.File{Bytes: []byte(text)}
 	if fault := Unreadable([]byte(text), filename); fault != nil {
 		p.add(fault)
@@ -267,12 +306,14 @@ func (p *parser) fromFile(path string) {
 		p.add(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Cannot read variable file", Detail: err.Error()})
 		return
 	}
+	p.varTexts = append(p.varTexts, string(body))
 	p.fromContent(path, body)
 }
 
 func (p *parser) fromContent(name string, body []byte) {
 	var file *hcl.File
 	var diags hcl.Diagnostics
+	body = withoutMark(body)
 	if fault := Unreadable(body, name); fault != nil {
 		p.files[name] = &hcl.File{Bytes: body}
 		p.add(fault)
@@ -299,13 +340,14 @@ func (p *parser) fromContent(name string, body []byte) {
 			p.undeclared(attr.Name, "the file "+name, &rng)
 			continue
 		}
+		rng := attr.Expr.Range()
+		v.value, v.set, v.setRange = cty.DynamicVal, true, &rng
 		value, diags := p.meter.evaluate(attr.Expr, nil)
 		p.add(diags...)
-		if diags.HasErrors() {
-			continue
+		if !diags.HasErrors() {
+			v.value = p.convert(v, value, rng)
+			v.fileValue = v.value
 		}
-		rng := attr.Expr.Range()
-		v.value, v.set, v.setRange = p.convert(v, value, rng), true, &rng
 	}
 }
 
