@@ -63,6 +63,14 @@ func applyEvalDelete(tx *state.Txn, r *EvalDelete) (any, error) {
 func applyPlanApply(tx *state.Txn, r *PlanApply) (any, error) {
 	result := PlanApplyResult{Errors: make([]error, len(r.Plans))}
 	for i, plan := range r.Plans {
+		if r.Fit {
+			if v := tx.FitPlan(plan); v != nil {
+				if result.Fitted == nil {
+					result.Fitted = make([]*structs.PlanVerdict, len(r.Plans))
+				}
+				result.Fitted[i], plan = v, v.Plan
+			}
+		}
 		result.Errors[i] = tx.ApplyPlan(plan, r.Now)
 	}
 	upsertEvals(tx, r.Evals, r.Now)

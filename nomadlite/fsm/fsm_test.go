@@ -222,6 +222,14 @@ func TestAnswers(t *testing.T) {
 	if got := do(5, KindPlanApply, PlanApply{Plans: []*structs.Plan{{}, plan}}).(PlanApplyResult); got.Errors[0] != nil || structs.ErrorCode(got.Errors[1]) != structs.CodeNotFound {
 		t.Errorf("got %+v", got)
 	}
+	node := &structs.Node{ID: "n", SecretID: "s"}
+	node.Canonicalize()
+	do(5, KindNodeRegister, NodeRegister{Node: node}) // initialising: it takes nothing new
+	plan.JobModifyIndex, plan.SnapshotIndex = 2, 5
+	if got := do(5, KindPlanApply, PlanApply{Fit: true, Plans: []*structs.Plan{{}, plan}}).(PlanApplyResult); got.Errors[1] != nil ||
+		len(got.Fitted) != 2 || got.Fitted[0] != nil || got.Fitted[1].Rejected["n"] == "" || f.store.Alloc(nil, "a") != nil {
+		t.Errorf("got %+v", got)
+	}
 	if got := do(6, KindJobDeregister, JobDeregister{Namespace: "default", JobID: "web"}).(JobDeregisterResult); !got.Found || got.JobModifyIndex != 6 {
 		t.Errorf("got %+v", got)
 	}
@@ -248,7 +256,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s of what every cluster has: %v", kind, err)
 		}
 	}
-	if got := f.Applied(); got["job-register"] != 2 || got["plan-apply"] != 1 || got["keyring-upsert"] != 0 {
+	if got := f.Applied(); got["job-register"] != 2 || got["plan-apply"] != 2 || got["keyring-upsert"] != 0 {
 		t.Errorf("applied %v", got)
 	}
 }

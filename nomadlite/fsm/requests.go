@@ -111,11 +111,16 @@ type PlanApply struct {
 	// Evals are follow-up evaluations that belong with the plans (preempted jobs).
 	Evals []*structs.Evaluation
 	Now   int64
+	// Fit leaves out of the plans what entries between their verification and this one made wrong. Entries of versions
+	// that did not know this are applied as they were.
+	Fit bool `json:",omitempty"`
 }
 
-// PlanApplyResult answers PlanApply. Errors has one entry a plan: nil, or why nothing of that plan was stored.
+// PlanApplyResult answers PlanApply. Errors has one entry a plan: nil, or why nothing of that plan was stored; so has
+// Fitted when it is not nil: what of the plan was stored, nil for all.
 type PlanApplyResult struct {
 	Errors []error
+	Fitted []*structs.PlanVerdict
 }
 
 // NodeRegister upserts what a node says of itself; server-owned fields are kept. Evals come from the caller.

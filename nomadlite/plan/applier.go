@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -85,7 +87,7 @@ func (a *Applier) Run(ctx context.Context, ready func()) error {
 		}
 		if len(b.plans) > 0 {
 			b.wait = a.cfg.Raft.Propose(fsm.KindPlanApply, &fsm.PlanApply{
-				Plans: b.plans, Evals: a.preemptionEvals(b.plans), Now: a.cfg.Now().UnixNano()})
+				Plans: b.plans, Evals: a.preemptionEvals(b.plans), Now: a.cfg.Now().UnixNano(), Fit: true})
 		}
 		flight = append(flight, b)
 		go a.answer(ctx, b, previous)
@@ -146,11 +148,12 @@ func (a *Applier) answer(ctx context.Context, b *batch, previous <-chan struct{}
 	var index uint64
 	var err error
 	var refused []error // by plan, in the order of b.plans
+	var fitted []*structs.PlanVerdict
 	if b.wait != nil {
 		var resp any
 		resp, index, err = b.wait(ctx)
 		if r, ok := resp.(fsm.PlanApplyResult); ok {
-			refused = r.Errors
+			refused, fitted = r.Errors, r.Fitted
 		}
 	}
 	if previous != nil {
@@ -162,12 +165,15 @@ func (a *Applier) answer(ctx context.Context, b *batch, previous <-chan struct{}
 	newest := max(index, a.cfg.Snapshot().Index())
 	n := 0
 	for i, p := range b.pending {
-		own := err
+		own, v := err, b.verdicts[i]
 		if b.verdicts[i].Plan.IsEmpty() {
 			own = nil
 		} else {
 			if n < len(refused) && own == nil {
 				own = refused[n]
+			}
+			if n < len(fitted) && fitted[n] != nil {
+				v = a.overtaken(v, fitted[n], p.plan)
 			}
 			n++
 		}
@@ -175,8 +181,16 @@ func (a *Applier) answer(ctx context.Context, b *batch, previous <-chan struct{}
 			p.done <- outcome{err: own}
 			continue
 		}
-		p.done <- outcome{result: result(b.verdicts[i], index, newest)}
+		p.done <- outcome{result: result(v, index, newest)}
 	}
+}
+
+// overtaken puts together why parts of a plan were left out when it was verified, and when it was applied.
+func (a *Applier) overtaken(verified, applied *Verdict, plan *structs.Plan) *Verdict {
+	a.cfg.Logger.Debug("plan was overtaken", "eval_id", plan.EvalID, "rejected", applied.Rejected, "stale", applied.Stale)
+	out := &Verdict{Plan: applied.Plan, Rejected: maps.Clone(verified.Rejected), Stale: cmp.Or(applied.Stale, verified.Stale)}
+	maps.Copy(out.Rejected, applied.Rejected)
+	return out
 }
 
 func result(v *Verdict, index, newest uint64) *structs.PlanResult {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,8 @@ type slowRaft struct {
 	proposed chan struct{}
 	release  chan error
 	last     chan struct{} // closed when the newest entry is through
+	// fit, when not nil, leaves out of a plan what no longer holds when its entry is applied.
+	fit func(*structs.Plan) *structs.PlanVerdict
 }
 
 func (r *slowRaft) Propose(_ fsm.Kind, req any) func(ctx context.Context) (any, uint64, error) {
@@ -57,7 +60,14 @@ func (r *slowRaft) Propose(_ fsm.Kind, req any) func(ctx context.Context) (any, 
 		for id, a := range r.cluster.allocs {
 			allocs[id] = a
 		}
+		result := fsm.PlanApplyResult{Errors: make([]error, len(apply.Plans))}
 		for _, p := range apply.Plans {
+			if r.fit != nil {
+				v := r.fit(p)
+				if result.Fitted = append(result.Fitted, v); v != nil {
+					p = v.Plan
+				}
+			}
 			for _, list := range p.Places {
 				for _, a := range list {
 					allocs[a.ID] = a
@@ -67,7 +77,7 @@ func (r *slowRaft) Propose(_ fsm.Kind, req any) func(ctx context.Context) (any, 
 		next := *r.cluster
 		next.allocs, next.index = allocs, r.cluster.index+1
 		r.cluster = &next
-		return fsm.PlanApplyResult{Errors: make([]error, len(apply.Plans))}, next.index, nil
+		return result, next.index, nil
 	}
 }
 
@@ -227,5 +237,31 @@ func TestPreemptionMakesEvaluations(t *testing.T) {
 	<-done
 	if len(raft.evals) != 1 || raft.evals[0].JobID != "low" || raft.evals[0].TriggeredBy != structs.EvalTriggerPreemption {
 		t.Errorf("evaluations %+v", raft.evals)
+	}
+}
+
+// TestAPlanThatIsOvertaken: its worker is told what was left out when the entry was applied, and to look again.
+func TestAPlanThatIsOvertaken(t *testing.T) {
+	raft, queue, _ := startApplier(t)
+	raft.fit = func(p *structs.Plan) *structs.PlanVerdict {
+		if p.Places["n2"] == nil {
+			return nil
+		}
+		rejected := map[string]string{"n2": "the node takes no new allocations"}
+		return &structs.PlanVerdict{Plan: p.Keep(rejected), Rejected: rejected}
+	}
+	first := submit(queue, "e1", planOf(alloc("a", "n1", 1), alloc("b", "n2", 1)))
+	<-raft.proposed
+	second := submit(queue, "e2", planOf(alloc("c", "n1", 1), alloc("d", "n1", 1)))
+	raft.release <- nil
+	got := <-first
+	if got.err != nil || len(got.result.Places) != 1 || len(got.result.Places["n1"]) != 1 ||
+		!slices.Equal(got.result.RejectedNodes, []string{"n2"}) || got.result.RefreshIndex == 0 || got.result.AllocIndex == 0 {
+		t.Errorf("%+v, %v", got.result, got.err)
+	}
+	<-raft.proposed
+	raft.release <- nil
+	if got := <-second; got.err != nil || len(got.result.Places["n1"]) != 2 || got.result.RefreshIndex != 0 {
+		t.Errorf("%+v, %v", got.result, got.err)
 	}
 }

@@ -5,5 +5,6 @@
 //
 // Invariants: no node is ever given more than it has, no port twice; an allocation that stops holds its resources
 // until it is observed terminal or lost, except toward its own replacement on the same node; a plan of a worker that
-// lost its evaluation changes nothing.
+// lost its evaluation changes nothing; what of a plan was overtaken by entries before its own is left out of it when it is
+// applied (state.FitPlan), and its worker looks again.
 package plan
