@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -28,7 +29,7 @@ func deploymentList() *spec {
 				if err != nil {
 					return fmt.Errorf("error listing deployments: %s", api.Text(err))
 				}
-				slices.SortStableFunc(list, func(a, b *structs.Deployment) int { return int(int64(b.CreateIndex) - int64(a.CreateIndex)) })
+				newestFirst(list)
 				if done, err := data(c.out, list, asJSON, tmpl); done {
 					return err
 				}
@@ -40,6 +41,11 @@ func deploymentList() *spec {
 				return nil
 			}
 		}}
+}
+
+// newestFirst sorts deployments.
+func newestFirst(list []*structs.Deployment) {
+	slices.SortStableFunc(list, func(a, b *structs.Deployment) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
 }
 
 func deploymentRows(list []*structs.Deployment, verbose bool) string {
