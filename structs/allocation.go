@@ -67,6 +67,9 @@ type Condition struct {
 	Since  time.Time `json:",omitzero"`
 	Until  time.Time `json:",omitzero"` // when an away node is expected back
 	Reason string    `json:",omitempty"`
+	// Grace says that the silence is likely the servers' own doing: they have a new leader, which waits for the node to
+	// find it. What runs there counts as it did, and stays in discovery.
+	Grace bool `json:",omitempty"`
 }
 
 // AllocationListStub is an allocation as lists show it.

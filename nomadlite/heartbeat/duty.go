@@ -273,6 +273,10 @@ func (d *Duty) begin() {
 		}
 		var until time.Time
 		for _, a := range snap.AllocsByNode(nil, node.ID) {
+			if overlooked(a) {
+				until = d.began
+				break
+			}
 			waits := a.Condition.Status == structs.ConditionUnknown ||
 				a.Condition.Status == structs.ConditionAway && node.Maintenance == nil
 			if waits && !a.ClientTerminal() && !endless(a.Condition) &&
@@ -385,6 +389,11 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 			take(judge.Missed(node, snap.AllocsByNode(nil, id), d.last(id)))
 		}
 	}
+	for _, id := range due.announced {
+		if node := snap.Node(nil, id); node != nil && node.Maintenance == nil {
+			due.expired = append(due.expired, id) // a drain has ended it, and nobody else looks at what is away
+		}
+	}
 	for _, id := range due.expired {
 		node := snap.Node(nil, id)
 		if node == nil || !node.Down() || due.returned[id] != "" {
@@ -433,6 +442,9 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, at := range until {
+		if d.overlooks(id) {
+			at = now
+		}
 		if at.IsZero() {
 			d.timers.Drop(Key{NodeID: id, Kind: Tolerance})
 		} else {
@@ -450,6 +462,12 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 		}
 	}
 	return nil
+}
+
+// overlooks says that a node is silent by now, and that something was placed there before that was written.
+func (d *Duty) overlooks(nodeID string) bool {
+	node := d.cfg.Store.Node(nil, nodeID)
+	return node != nil && node.Down() && slices.ContainsFunc(d.cfg.Store.AllocsByNode(nil, nodeID), overlooked)
 }
 
 // retry puts a batch back for a second later: the log refused it, and at once it would again.

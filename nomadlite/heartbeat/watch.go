@@ -80,7 +80,7 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 		if p.fence == 0 && j.Spare.After(j.Now) {
 			o.Update.Status = structs.NodeStatusDisconnected
 			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionAway, Since: j.Now, Until: j.Spare,
-				Reason: reasonSpared}
+				Reason: reasonSpared, Grace: true}
 			o.soonest(j.Spare)
 			continue
 		}
@@ -116,12 +116,17 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 }
 
 // Expired decides about a silent node whose allocations have been unknown, or spared, for some time: those whose time is
-// up are lost, or judged as if their node had been missed now. It changes nothing (no conditions) when none is. lastBeat is as for Missed.
+// up are lost, or judged as if their node had been missed now; so are those of which nothing was said yet (overlooked). It
+// changes nothing (no conditions) when none is. lastBeat is as for Missed.
 func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBeat time.Time) Outcome {
 	o := Outcome{Update: fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown,
 		Conditions: map[string]structs.Condition{}}}
 	var lost, spared []*structs.Allocation
 	for _, a := range allocs {
+		if overlooked(a) {
+			spared = append(spared, a)
+			continue
+		}
 		if a.ClientTerminal() || endless(a.Condition) {
 			continue
 		}
@@ -236,6 +241,12 @@ func (j Judge) Returned(node *structs.Node, allocs []*structs.Allocation, status
 
 // reasonSpared is why an allocation is away whose node a new leader has not heard of yet.
 const reasonSpared = "the servers have a new leader, which waits for the node"
+
+// overlooked says of an allocation on a silent node that nobody said so of it: it was placed while the node's silence was
+// judged and written down. Nobody would hear of its end, nor give it up.
+func overlooked(a *structs.Allocation) bool {
+	return !a.ClientTerminal() && (a.Condition.Status == "" || a.Condition.Status == structs.ConditionOK)
+}
 
 // endless says that a condition ends only when the node is heard again, or somebody stops the allocation.
 func endless(c structs.Condition) bool { return c.Until.IsZero() }

@@ -196,7 +196,8 @@ func (tx *Txn) setCondition(old *structs.Allocation, condition structs.Condition
 }
 
 func sameCondition(a, b structs.Condition) bool {
-	return a.Status == b.Status && a.Reason == b.Reason && a.Since.Equal(b.Since) && a.Until.Equal(b.Until)
+	return a.Status == b.Status && a.Reason == b.Reason && a.Since.Equal(b.Since) && a.Until.Equal(b.Until) &&
+		a.Grace == b.Grace
 }
 
 // TransitionAlloc merges an operator's, the drainer's or the deployment watcher's wish into an allocation. It says

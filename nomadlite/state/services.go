@@ -107,11 +107,13 @@ const (
 )
 
 // serviceFate follows from what was observed and inferred of the allocation: one that has ended or is given up offers
-// nothing, one that cannot be heard is not to be relied on.
+// nothing, one that cannot be heard is not to be relied on. A change of the leader hides nothing.
 func serviceFate(alloc *structs.Allocation) fate {
 	switch {
 	case alloc.ObservedTerminal() || alloc.Condition.Status == structs.ConditionLost:
 		return serviceGone
+	case alloc.Condition.Grace:
+		return serviceShown
 	case alloc.Condition.Status == structs.ConditionAway || alloc.Condition.Status == structs.ConditionUnknown:
 		return serviceHidden
 	}
