@@ -27,6 +27,8 @@ type NodeHeartbeatResponse struct {
 	Features  []string // what the leader understands beyond the first version
 	Known     bool     // false: the servers do not know the node, it must register
 	NodeIndex uint64   // ModifyIndex of the node's row
+	// Status is the node's in the servers' state: a heartbeat that makes a node ready is answered before that is written.
+	Status string `json:",omitempty"`
 }
 
 // AssignmentsRequest is the node's long poll for what it should run.

@@ -36,7 +36,7 @@ var figures = []figure{
 	{"stop/disk", "data_dir: stop of 300 tasks", "ms", 0, 500 * withDisk, "stop/dev"},
 	{"task/disk", "data_dir: memory beside the tasks, each of 300", "MiB", 0, 1, "task/dev"},
 	{"idle/disk", "data_dir: idle agent (PSS)", "MiB", 0, 40, "idle/dev"},
-	{"nodes", "data_dir: 1,000 simulated nodes registered", "ms", 0, 0, ""},
+	{"nodes", "data_dir: 1,000 simulated nodes ready", "ms", 0, 0, ""},
 	{"server", "data_dir: memory of the server for each of them (PSS)", "KiB", 0, 0, ""},
 	{"allocs", "data_dir: register -> 5,000 allocations running on them", "ms", 0, 0, ""},
 	{"allocsstop", "data_dir: stop of these", "ms", 0, 0, ""},

@@ -135,13 +135,12 @@ func simulate(ctx context.Context, o options, out io.Writer) error {
 
 // report logs when all nodes are there.
 func report(ctx context.Context, fleet *sim.Sim, nodes int, log hclog.Logger) {
-	st, err := fleet.Await(ctx, func(st sim.Stats) bool { return st.Registered == nodes })
-	if err != nil {
+	if _, err := fleet.Await(ctx, func(st sim.Stats) bool { return st.Registered == nodes }); err != nil {
 		return
 	}
-	log.Info("all nodes are registered", "nodes", nodes, "ms", st.RegDoneMS)
-	if _, err := fleet.Await(ctx, func(st sim.Stats) bool { return st.Ready == nodes }); err == nil {
-		log.Info("all nodes are ready", "nodes", nodes)
+	log.Info("all nodes are registered", "nodes", nodes)
+	if st, err := fleet.Await(ctx, func(st sim.Stats) bool { return st.RegDoneMS > 0 }); err == nil {
+		log.Info("all nodes are ready", "nodes", nodes, "ms", st.RegDoneMS)
 	}
 }
 

@@ -276,7 +276,7 @@ func (p *NodeProtocol) beat(ctx context.Context, w http.ResponseWriter, nodeID s
 		TTL: ttl, Index: p.cfg.Store.Index(), Servers: p.cfg.Servers(), Known: true,
 	}
 	if node := p.cfg.Store.Node(nil, nodeID); node != nil {
-		res.NodeIndex = node.ModifyIndex
+		res.NodeIndex, res.Status = node.ModifyIndex, node.Status
 	}
 	return writeCBOR(w, res)
 }

@@ -18,6 +18,7 @@ const (
 	pollWait   = 5 * time.Minute
 	minPause   = 50 * time.Millisecond
 	maxPause   = 5 * time.Second
+	firstDoubt = 50 * time.Millisecond
 	batchLimit = 500
 )
 
@@ -39,6 +40,8 @@ type node struct {
 	mu    sync.Mutex
 	ready bool
 	seen  bool // registered once
+
+	doubt time.Duration // duty's: until it asks once more whether the node is ready
 }
 
 func newNode(s *Sim, i int) *node {
@@ -147,8 +150,15 @@ func (n *node) beat(ctx context.Context) (ttl time.Duration, known bool, err err
 		return 0, false, err
 	}
 	n.tally.change(func(st *Stats) { st.Heartbeats++ })
-	n.setReady(res.Known)
-	return res.TTL, res.Known, nil
+	ready := res.Known && res.Status == structs.NodeStatusReady
+	n.setReady(ready)
+	if ready || !res.Known {
+		n.doubt = 0
+		return res.TTL, res.Known, nil
+	}
+	// It will be ready in a moment, and is not counted before.
+	n.doubt = min(max(firstDoubt, 2*n.doubt), res.TTL)
+	return n.doubt, true, nil
 }
 
 // follow holds the long poll for assignments.
@@ -235,13 +245,11 @@ func (n *node) setReady(ready bool) {
 		return
 	}
 	n.ready = ready
-	n.tally.change(func(st *Stats) {
-		if ready {
-			st.Ready++
-		} else {
-			st.Ready--
-		}
-	})
+	if ready {
+		n.tally.ready(1)
+	} else {
+		n.tally.ready(-1)
+	}
 }
 
 func (n *node) failed(what string, err error) {

@@ -94,6 +94,36 @@ func summary(t *testing.T, server *proc.Agent, id string, done func(structs.Task
 	}
 }
 
+// TestReadyIsWhatTheServersSay: when all nodes count as ready, they are so for everybody, and not before.
+func TestReadyIsWhatTheServersSay(t *testing.T) {
+	server := proc.New(t, func(c map[string]any) { c["client"] = map[string]any{"enabled": false} })
+	server.Start()
+	began := time.Now()
+	s := fleet(t, server, nil)
+	st := s.Stats()
+	list, _, err := server.Client.Nodes().List(limited(t), nil)
+	if err != nil || len(list) != nodes {
+		t.Fatalf("%d nodes, %v", len(list), err)
+	}
+	for _, n := range list {
+		if n.Status != structs.NodeStatusReady {
+			t.Errorf("node %s is %s", n.Name, n.Status)
+		}
+	}
+	if took := time.Since(began).Milliseconds(); st.RegDoneMS < 1 || st.RegDoneMS > took || st.Registered != nodes ||
+		st.Heartbeats < nodes || st.Known+st.Running+st.Complete+st.RPCErrs != 0 {
+		t.Errorf("after %d ms: %+v", took, st)
+	}
+	server.Kill()
+	gone := await(t, s, "no node ready, and messages fail", func(st sim.Stats) bool { return st.Ready == 0 })
+	server.Start()
+	back := await(t, s, "all nodes back", func(st sim.Stats) bool { return st.Ready == nodes })
+	if gone.Registered != nodes || back.Registered != nodes || gone.RegDoneMS != st.RegDoneMS || back.RegDoneMS != st.RegDoneMS ||
+		back.Heartbeats < st.Heartbeats+nodes {
+		t.Errorf("a server that was away changed what was counted before: %+v, then %+v, then %+v", st, gone, back)
+	}
+}
+
 func TestNodesAreWhatTheyShouldBe(t *testing.T) {
 	server, _ := start(t, func(c *sim.Config) { c.Datacenters = []string{"dc-1", "dc-2"} })
 	list, _, err := server.Client.Nodes().List(limited(t), nil)

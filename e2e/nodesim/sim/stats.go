@@ -9,8 +9,8 @@ import (
 
 // Stats is where the simulation stands.
 type Stats struct {
-	// Registered nodes have been accepted by the servers once; Ready ones have since reported what they hold and
-	// heartbeat on their present session.
+	// Registered nodes have been accepted by the servers once; Ready ones have since reported what they hold on their
+	// present session, and are ready in the servers' state.
 	Registered int `json:"registered"`
 	Ready      int `json:"ready"`
 	// Known allocations are assigned to a node now; of them Running and Complete are as the servers acknowledged.
@@ -20,7 +20,7 @@ type Stats struct {
 	// Heartbeats were answered; RPCErrs are messages that failed, but for those given up at the end.
 	Heartbeats int `json:"heartbeats"`
 	RPCErrs    int `json:"rpcerrs"`
-	// RegDoneMS is the time from the start until the last node had registered, in milliseconds; 0 until then.
+	// RegDoneMS is the time from the start until all nodes were ready at once for the first time, in milliseconds; 0 until then.
 	RegDoneMS int64 `json:"regdone_ms"`
 }
 
@@ -68,9 +68,12 @@ func (t *tally) change(f func(*Stats)) {
 }
 
 // registered counts a node that has registered for the first time.
-func (t *tally) registered() {
+func (t *tally) registered() { t.change(func(st *Stats) { st.Registered++ }) }
+
+// ready counts a node that has become ready, or with -1 one that is no more.
+func (t *tally) ready(by int) {
 	t.change(func(st *Stats) {
-		if st.Registered++; st.Registered == t.nodes {
+		if st.Ready += by; st.Ready == t.nodes && st.RegDoneMS == 0 {
 			st.RegDoneMS = max(1, time.Since(t.began).Milliseconds())
 		}
 	})
