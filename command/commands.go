@@ -16,7 +16,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"job periodic", "Work with periodic jobs"},
 		{"alloc", "Work with allocations"},
 		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
-		{"node", "Work with nodes"}, {"server", "Work with servers"}, {"system", "Tend the cluster"},
+		{"node", "Work with nodes"}, {"node pool", "Work with node pools"}, {"system reconcile", "Repair what is counted"},
+		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
 		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
 	} {
@@ -39,6 +40,9 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobTagUnset())
 	add(jobAllocs())
 	add(jobEval())
+	add(jobDeployments())
+	add(jobPromote())
+	add(jobScalingEvents())
 	add(jobExplain())
 	add(jobDispatch())
 	add(jobPeriodicForce())
@@ -54,6 +58,14 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(nodeMaintenance())
 	add(evalStatus(), "eval-status")
 	add(evalList())
+	add(evalDelete())
+	add(nodePoolList())
+	add(nodePoolInfo())
+	add(nodePoolInit())
+	add(nodePoolApply())
+	add(nodePoolDelete())
+	add(nodePoolJobs())
+	add(nodePoolNodes())
 	add(deploymentList())
 	add(deploymentStatus())
 	add(deploymentFail())
@@ -68,6 +80,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(status())
 	add(version(program))
 	add(systemGC())
+	add(systemReconcileSummaries())
 	add(configValidate())
 	add(fmtCommand())
 	add(agentInfo())

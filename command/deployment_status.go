@@ -58,16 +58,26 @@ func (f *deploymentStatusFlags) run(ctx context.Context, c *call) error {
 	if done, err := data(c.out, d, f.asJSON, f.tmpl); done {
 		return err
 	}
-	c.printf("%s", pairs([2]string{"ID", shortID(d.ID, f.verbose)}, [2]string{"Job ID", d.JobID},
-		[2]string{"Job Version", strconv.FormatUint(d.JobVersion, 10)}))
 	if f.monitor {
+		c.printf("%s", deploymentHead(d, f.verbose))
 		return (&monitor{c: c, verbose: f.verbose}).deployment(ctx, d.ID)
 	}
-	c.printf("%s", deploymentTable(d))
-	if text := canaryTable(d); text != "" {
-		c.printf("\nCanaries\n%s", text)
-	}
+	c.printf("%s", deploymentText(d, f.verbose))
 	return nil
+}
+
+func deploymentHead(d *structs.Deployment, verbose bool) string {
+	return pairs([2]string{"ID", shortID(d.ID, verbose)}, [2]string{"Job ID", d.JobID},
+		[2]string{"Job Version", strconv.FormatUint(d.JobVersion, 10)})
+}
+
+// deploymentText shows one deployment in full.
+func deploymentText(d *structs.Deployment, verbose bool) string {
+	text := deploymentHead(d, verbose) + deploymentTable(d)
+	if canaries := canaryTable(d); canaries != "" {
+		text += "\nCanaries\n" + canaries
+	}
+	return text
 }
 
 // canaryTable shows the groups that have canaries.

@@ -44,21 +44,29 @@ given. A file that exists is never overwritten.`,
 				case short:
 					text = exampleJobShort
 				}
-				file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-				if errors.Is(err, os.ErrExist) {
-					return fmt.Errorf("a file %q exists already; give another name", name)
-				}
-				if err != nil {
-					return fmt.Errorf("write example: %w", err)
-				}
-				if _, err := file.WriteString(text); err != nil {
-					return errors.Join(fmt.Errorf("write example: %w", err), file.Close())
-				}
-				if err := file.Close(); err != nil {
-					return fmt.Errorf("write example: %w", err)
+				if err := writeExample(name, text); err != nil {
+					return err
 				}
 				c.printf("Example job file written to %s\n", name)
 				return nil
 			}
 		}}
+}
+
+// writeExample writes a new file.
+func writeExample(name, text string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("a file %q exists already; give another name", name)
+	}
+	if err != nil {
+		return fmt.Errorf("write example: %w", err)
+	}
+	if _, err := file.WriteString(text); err != nil {
+		return errors.Join(fmt.Errorf("write example: %w", err), file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("write example: %w", err)
+	}
+	return nil
 }
