@@ -61,11 +61,47 @@ func TestNodesThatFallSilentTogetherShareEntries(t *testing.T) {
 			t.Errorf("%d nodes are down, want %d", down, nodes)
 		}
 		// They spread over the fifth of the interval that keeps nodes from moving in step, and over the five seconds.
-		if limit := uint64((8 + 5 + 2) * time.Second / gather); entries > limit {
+		// At some 150 nodes a second an entry gets to 75 of them.
+		if limit := uint64((8+5)*time.Second/(gather+75*gatherEach)) + 5; entries > limit {
 			t.Errorf("%d raft entries, want at most %d", entries, limit)
 		}
 		if n := r.evals("wide")[structs.EvalTriggerNodeUpdate]; n > int(entries) {
 			t.Errorf("%d evaluations of one job in %d entries", n, entries)
+		}
+	})
+}
+
+// TestAnEntryIsBounded: nodes with many allocations fill it before they are many.
+func TestAnEntryIsBounded(t *testing.T) {
+	withRig(t, nil, func(r *rig) {
+		job := &structs.Job{ID: structs.Ptr("many"), Namespace: structs.Ptr("default"), Type: structs.Ptr(structs.JobTypeService),
+			Priority: structs.Ptr(50), TaskGroups: []*structs.TaskGroup{{Name: structs.Ptr("g")}}}
+		r.apply(fsm.KindJobRegister, &fsm.JobRegister{Job: job, Now: 1})
+		plan := &structs.Plan{Namespace: "default", JobID: "many",
+			JobModifyIndex: r.log.Store.Job(nil, "default", "many").JobModifyIndex, Places: map[string][]*structs.Allocation{}}
+		const nodes, each = 3, silentAlloc / 2
+		for i := range nodes {
+			id := fmt.Sprintf("f%05d", i)
+			node := &structs.Node{ID: id, Name: id, SecretID: id}
+			node.Canonicalize()
+			r.apply(fsm.KindNodeRegister, &fsm.NodeRegister{Node: node, Now: 1})
+			for k := range each {
+				plan.Places[id] = append(plan.Places[id], &structs.Allocation{ID: fmt.Sprint("a", id, k), Namespace: "default",
+					JobID: "many", NodeID: id, TaskGroup: "g", Name: fmt.Sprintf("many.g[%d]", i*each+k), DesiredStatus: structs.AllocDesiredStatusRun})
+			}
+		}
+		r.apply(fsm.KindPlanApply, &fsm.PlanApply{Now: 1, Plans: []*structs.Plan{plan}})
+		r.duty.mu.Lock()
+		defer r.duty.mu.Unlock()
+		now := time.Now()
+		for i := range nodes {
+			r.duty.timers.Set(Key{NodeID: fmt.Sprintf("f%05d", i), Kind: Missed}, now)
+		}
+		for _, want := range []int{2, 1} {
+			keys, full := r.duty.takeDue(now)
+			if len(keys) != want || full != (want == 2) {
+				t.Errorf("%d nodes, full: %v; want %d", len(keys), full, want)
+			}
 		}
 	})
 }

@@ -16,12 +16,23 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-// batchSize is how many nodes change in one raft entry at most.
-const batchSize = 256
+// Bounds of one raft entry: how many nodes come (back) to life in it, how many fall silent, and how many allocations these
+// may have, unless one node alone has more. Each entry has an evaluation for each job that it concerns, and a large cluster
+// runs a part of every job on a few nodes: few large entries cost far less than many small ones.
+const (
+	batchSize   = 256
+	silentSize  = 1024
+	silentAlloc = 20_000
+)
 
-// gather is how long after a batch that was not full the next begins: many nodes that fall silent together do so within
-// seconds, not at one moment, and are not to cost a raft entry each. A single one is written at once.
-const gather = 200 * time.Millisecond
+// Many nodes that fall silent together do so within seconds, not at one moment, and are not to cost a raft entry each. A
+// single one is written at once; what falls silent after it waits for others for gather, and gatherEach longer for each
+// node that just did, gatherMost in all.
+const (
+	gather     = 200 * time.Millisecond
+	gatherEach = 4 * time.Millisecond
+	gatherMost = time.Second
+)
 
 // Raft is how the duty writes.
 type Raft interface {
@@ -332,10 +343,11 @@ func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 	due.returned = map[string]string{}
 	var keys []Key
 	if !now.Before(d.pause) {
-		keys = d.timers.Due(now, batchSize)
-	}
-	if n := len(keys); n > 0 && n < batchSize {
-		d.pause = now.Add(gather)
+		var full bool
+		keys, full = d.takeDue(now)
+		if n := len(keys); n > 0 && !full {
+			d.pause = now.Add(min(gatherMost, gather+time.Duration(n)*gatherEach))
+		}
 	}
 	for _, key := range keys {
 		d.judged[key.NodeID] = true
@@ -362,6 +374,20 @@ func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 		next = d.pause
 	}
 	return due, next
+}
+
+// takeDue takes the timers that are due, as many as one entry has room for; full says that there may be more. The caller
+// holds the lock.
+func (d *Duty) takeDue(now time.Time) (keys []Key, full bool) {
+	for allocs := 0; len(keys) < silentSize && allocs < silentAlloc; {
+		next := d.timers.Due(now, 1)
+		if len(next) == 0 {
+			return keys, false
+		}
+		keys = append(keys, next...)
+		allocs += len(d.cfg.Store.AllocsByNode(nil, next[0].NodeID))
+	}
+	return keys, true
 }
 
 // write decides and commits one batch. A write that fails while this server still leads is tried again.
