@@ -27,7 +27,8 @@ type NodeHeartbeatResponse struct {
 	Features  []string // what the leader understands beyond the first version
 	Known     bool     // false: the servers do not know the node, it must register
 	NodeIndex uint64   // ModifyIndex of the node's row
-	// Status is the node's in the servers' state: a heartbeat that makes a node ready is answered before that is written.
+	// Status is the node's in the servers' state. A heartbeat that makes a node ready is answered once that is written, if that
+	// does not take long.
 	Status string `json:",omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-memdb"
 
 	"github.com/nomadlite/nomadlite/internal/codec"
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -28,8 +29,12 @@ const (
 	pathAllocs      = "/v1/internal/node/allocs"
 	pathServices    = "/v1/internal/node/services"
 	pathLeave       = "/v1/internal/node/leave"
+	pathAway        = "/v1/internal/node/away"
 	pathIndex       = "/v1/internal/session/index" // between servers
 )
+
+// settleLimit bounds how long a heartbeat waits until the state says what it led to.
+const settleLimit = time.Second
 
 // Applier commits a command and waits until this server's state holds it.
 type Applier interface {
@@ -42,6 +47,8 @@ type Heartbeats interface {
 	Beat(ctx context.Context, nodeID string, fresh bool) (ttl time.Duration, err error)
 	// Forget drops what is awaited of a node that has left.
 	Forget(nodeID string)
+	// Reconsider looks again at the maintenance which a node has in the state.
+	Reconsider(nodeID string)
 }
 
 // NodeConfig is what the node protocol works with.
@@ -127,6 +134,7 @@ func (p *NodeProtocol) Routes() []route.Route {
 		row(pathAllocs, p.allocs),
 		row(pathServices, p.services),
 		row(pathLeave, p.leave),
+		row(pathAway, p.away),
 		{Methods: []string{http.MethodGet}, Path: pathIndex, ServedBy: route.Leader, Callers: route.ServerSession,
 			Handle: p.index},
 	}
@@ -193,6 +201,11 @@ func (p *NodeProtocol) register(w http.ResponseWriter, r *route.Request) error {
 		}
 		if _, _, err := p.cfg.Raft.Apply(r.Context(), fsm.KindNodeRegister, req); err != nil {
 			return fmt.Errorf("register node: %w", err)
+		}
+	}
+	if known != nil && known.Maintenance != nil && known.Maintenance.UntilBack {
+		if err := p.back(r, known); err != nil {
+			return fmt.Errorf("end maintenance: %w", err)
 		}
 	}
 	return p.beat(r.Context(), w, node.ID, false)
@@ -275,10 +288,24 @@ func (p *NodeProtocol) beat(ctx context.Context, w http.ResponseWriter, nodeID s
 	res := &structs.NodeHeartbeatResponse{
 		TTL: ttl, Index: p.cfg.Store.Index(), Servers: p.cfg.Servers(), Known: true,
 	}
-	if node := p.cfg.Store.Node(nil, nodeID); node != nil {
+	if node := p.settled(ctx, nodeID, fresh); node != nil {
 		res.NodeIndex, res.Status = node.ModifyIndex, node.Status
 	}
 	return writeCBOR(w, res)
+}
+
+// settled gives the node as the state has it. A heartbeat that makes it ready waits for that, so that the node learns from
+// the answer that it is, but not for long: the time until its next heartbeat runs.
+func (p *NodeProtocol) settled(ctx context.Context, nodeID string, fresh bool) *structs.Node {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	for {
+		ws := memdb.NewWatchSet()
+		node := p.cfg.Store.Node(ws, nodeID)
+		if node == nil || !fresh || node.Status == structs.NodeStatusReady || ws.WatchCtx(ctx) != nil {
+			return node
+		}
+	}
 }
 
 func (p *NodeProtocol) assignments(w http.ResponseWriter, r *route.Request) error {

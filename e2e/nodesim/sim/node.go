@@ -18,7 +18,7 @@ const (
 	pollWait   = 5 * time.Minute
 	minPause   = 50 * time.Millisecond
 	maxPause   = 5 * time.Second
-	firstDoubt = 50 * time.Millisecond
+	firstDoubt = 500 * time.Millisecond
 	batchLimit = 500
 )
 
@@ -156,7 +156,7 @@ func (n *node) beat(ctx context.Context) (ttl time.Duration, known bool, err err
 		n.doubt = 0
 		return res.TTL, res.Known, nil
 	}
-	// It will be ready in a moment, and is not counted before.
+	// The servers have much to write. It will be ready in a moment, and is not counted before.
 	n.doubt = min(max(firstDoubt, 2*n.doubt), res.TTL)
 	return n.doubt, true, nil
 }
