@@ -77,6 +77,18 @@ func (a *Allocation) Orphaned() bool {
 	return a.Condition.Status == ConditionLost && !a.ObservedTerminal()
 }
 
+// Canary says that the allocation runs beside the one of its name until its deployment is promoted.
+func (a *Allocation) Canary() bool { return a.DeploymentStatus != nil && a.DeploymentStatus.Canary }
+
+// Taken says that the allocation was ended, or given up, for a reason that is not its job's: it was lost, moved away or
+// evicted, and its group wants another one in its place.
+func (a *Allocation) Taken() bool {
+	if !a.ServerTerminal() || Val(a.DesiredTransition.MigrateDisablePlacement) {
+		return false
+	}
+	return a.Condition.Status == ConditionLost || a.DesiredStatus == AllocDesiredStatusEvict || a.DesiredTransition.ShouldMigrate()
+}
+
 // HoldsResources says whether the allocation counts against its node: until it is observed terminal or lost.
 func (a *Allocation) HoldsResources() bool { return !a.ClientTerminal() }
 

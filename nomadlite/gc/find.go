@@ -2,6 +2,7 @@ package gc
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-memdb"
@@ -170,9 +171,19 @@ func (f *finder) needed(job *structs.Job, a *structs.Allocation) bool {
 		// Its end is what says that the work was done, for as long as the job is of the same version.
 		return a.JobVersion == job.Version
 	}
+	if a.Taken() && !a.Canary() {
+		return f.lastOfName(a) // what its group is to get again when there is room
+	}
 	// A failed one that nothing replaced yet may still be rescheduled, and carries its history on.
 	return a.DesiredStatus == structs.AllocDesiredStatusRun && a.NextAllocation == "" &&
 		a.ClientStatus == structs.AllocClientStatusFailed
+}
+
+// lastOfName says that no allocation of its job took its name after it, canaries aside.
+func (f *finder) lastOfName(a *structs.Allocation) bool {
+	return !slices.ContainsFunc(f.state.AllocsByJob(nil, a.Namespace, a.JobID), func(other *structs.Allocation) bool {
+		return other.Name == a.Name && other.CreateIndex > a.CreateIndex && !other.Canary()
+	})
 }
 
 // ended says that an allocation can be deleted: its node reported its end, or nobody can report on it any more.

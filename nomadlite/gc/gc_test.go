@@ -139,6 +139,17 @@ func TestFind(t *testing.T) {
 			w.endEval("web", "service")
 			w.observe("web", "failed")
 		}, 2 * time.Hour, nil},
+		{"what its group is to get again", func(w *world) {
+			w.job("web", "service")
+			w.place("web", "n1")
+			w.endEval("web", "service")
+			w.apply(fsm.KindAllocTransition, &fsm.AllocTransition{Now: epoch.UnixNano(),
+				Transitions: map[string]*structs.DesiredTransition{"alloc-web": {Migrate: structs.Ptr(true)}}})
+			w.stopAlloc("web", "n1")
+			w.observe("web", "complete")
+			w.apply(fsm.KindEvalUpdate, &fsm.EvalUpdate{Evals: []*structs.Evaluation{{ID: "waits", Namespace: "default", JobID: "web",
+				Type: "service", Status: structs.EvalStatusBlocked}}})
+		}, 1000 * time.Hour, nil},
 		{"a batch job that is done, after 24 h of evaluation time and 4 h of its own", func(w *world) {
 			w.job("sum", "batch")
 			w.place("sum", "n1")

@@ -105,13 +105,11 @@ func (d *groupDeployment) require(destructive, inPlace bool, missing int) {
 	if current == nil {
 		current = d.run.newDeployment()
 	}
+	// The deadline of its progress begins when the first allocation is placed, not while it waits for room.
 	d.state = &structs.DeploymentState{
 		AutoRevert:       structs.Val(d.strategy.AutoRevert),
 		ProgressDeadline: structs.Val(d.strategy.ProgressDeadline),
 		DesiredTotal:     structs.Val(d.g.tg.Count),
-	}
-	if d.state.ProgressDeadline > 0 {
-		d.state.RequireProgressBy = d.run.in.Now.Add(d.state.ProgressDeadline)
 	}
 	if destructive {
 		d.state.DesiredCanaries = structs.Val(d.strategy.Canary)
@@ -223,11 +221,20 @@ func (d *groupDeployment) awaitsPromotion() bool {
 	return d.state != nil && d.state.DesiredCanaries > 0 && !d.state.Promoted
 }
 
+// holds says that the rollout goes no further: nobody gets a name which the group did not have before.
+func (d *groupDeployment) holds() bool {
+	if d.strategy == nil {
+		return false
+	}
+	s := d.status()
+	return s == structs.DeploymentStatusPaused || s == structs.DeploymentStatusFailed || d.awaitsPromotion()
+}
+
 // proven gives the version which an allocation runs when its replacement must run that one too: until canaries are
 // promoted nothing else of the new version is placed. It is nil when the replacement runs the current version.
-func (d *groupDeployment) proven(s *slot) *structs.Job {
-	job := s.alloc.Job
-	if d.strategy == nil || !d.awaitsPromotion() || s.sameVersion() || job == nil || job.Stop ||
+func (d *groupDeployment) proven(a *structs.Allocation) *structs.Job {
+	job := a.Job
+	if d.strategy == nil || !d.awaitsPromotion() || sameVersion(d.run.in.Job, a) || job == nil || job.Stop ||
 		job.CreateIndex != d.run.in.Job.CreateIndex || job.LookupTaskGroup(d.g.name) == nil {
 		return nil
 	}

@@ -276,6 +276,8 @@ func (st *stage) editAlloc(a *structs.Allocation, opts options) {
 			}
 			a.TaskStates = map[string]*structs.TaskState{"main": ts}
 		case "by_itself":
+		case "desired":
+			a.DesiredStatus = v
 		case "fenced":
 			a.Fenced = v == "true"
 		case "condition":

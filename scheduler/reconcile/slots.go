@@ -230,20 +230,6 @@ func (g *group) missing() []string {
 	return names
 }
 
-// fill places what is missing. A name whose last holder still stops is linked to it, so that the node waits for its end.
-func (g *group) fill(names []string) {
-	// Before the promotion of its canaries a group gets nothing more of the new version, not even when it is to grow.
-	if g.deploy.paused() || g.deploy.strategy != nil && g.deploy.awaitsPromotion() {
-		return
-	}
-	for _, name := range names {
-		g.desired.Place++
-		g.out.Places = append(g.out.Places, Place{
-			Group: g.tg, Name: name, Previous: g.stopping[name], Deploys: g.deploy.active(),
-		})
-	}
-}
-
 // replace places what takes the place of those that leave theirs, and says what is to come of those that wait.
 func (g *group) replace() {
 	for _, s := range g.slots {
@@ -285,7 +271,7 @@ func (g *group) place(s *slot, stop *Stop) {
 		Reschedule: s.bucket == Again && !s.endedByFence(), Deploys: g.deploy.active(),
 		Canary: s.isCanary() && slices.Contains(g.canaries, s),
 	}
-	if old := g.deploy.proven(s); old != nil && !p.Canary {
+	if old := g.deploy.proven(s.alloc); old != nil && !p.Canary {
 		p.Job, p.Group, p.Deploys = old, old.LookupTaskGroup(g.name), false
 	}
 	if p.Reschedule {
