@@ -150,7 +150,7 @@ func awaitMetrics(b *testing.B, server *proc.Agent, what string, done func(map[s
 			return values
 		}
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		case <-end:
 			b.Fatalf("wait until %s; last seen: %v", what, values)
 		}
@@ -195,8 +195,9 @@ func BenchmarkContactLost(b *testing.B) {
 		<-missed
 		began := time.Now()
 		cpuMissed := server.CPUTime()
-		profiled = profile(b, server, "lost", 15*time.Second)
+		profiled = profile(b, server, "lost", 20*time.Second)
 		awaitTotals(b, server, "all conditions are set", func(sum func(string) int) bool {
+			b.Logf("%v %v: %d %d %d %d", time.Since(began), server.CPUTime()-cpuMissed, sum("unknown"), sum("running"), sum("starting"), sum("lost"))
 			return sum("unknown") >= jobs*count/2 && sum("running")+sum("starting") == 0
 		})
 		note(b, "lost", time.Since(began).Seconds(), "lost-s")
