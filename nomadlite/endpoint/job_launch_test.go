@@ -119,7 +119,7 @@ func TestDispatchIsRefused(t *testing.T) {
 	s.call("DELETE", "/v1/job/form", nil).want(200, nil)
 	s.call("PUT", "/v1/job/form/dispatch", structs.JobDispatchRequest{Meta: what}).says(400, "is stopped")
 	// An update must not turn one kind of job into another.
-	s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: cron("bare")}).says(400, "non-periodic job to being periodic")
+	s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: cron("bare")}).says(500, "non-periodic job to being periodic")
 }
 
 func TestDispatchOfAWholeBody(t *testing.T) {

@@ -380,6 +380,10 @@ func TestPlanRefusesWhatARegistrationRefuses(t *testing.T) {
 	if got := s.call("PUT", "/v1/job/web/plan", structs.JobPlanRequest{Job: bad}); got.status != want.status || got.body != want.body {
 		t.Errorf("the plan answers %d %q, the registration %d %q", got.status, got.body, want.status, want.body)
 	}
+	s.register(job("web"))
+	of := job("web", func(j *structs.Job) { j.Type = structs.Ptr(structs.JobTypeSystem) })
+	s.call("PUT", "/v1/job/web/plan", structs.JobPlanRequest{Job: of}).says(500, `from type "service" to "system"`)
+	s.call("PUT", "/v1/jobs", structs.JobRegisterRequest{Job: of}).says(500, `from type "service" to "system"`)
 	s.call("PUT", "/v1/job/web/plan?namespace=nope", structs.JobPlanRequest{Job: job("web")}).says(500, "nonexistent namespace")
 }
 

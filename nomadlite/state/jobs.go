@@ -191,7 +191,7 @@ func (tx *Txn) checkRegistration(r JobRegistration, old *structs.Job) error {
 		return structs.Errorf(structs.CodeValidation, "job %q is in nonexistent node pool %q", id, pool)
 	}
 	if r.SameKind {
-		if err := checkLaunchKind(r.Job, old); err != nil {
+		if err := checkKind(r.Job, old); err != nil {
 			return err
 		}
 	}

@@ -49,22 +49,31 @@ func (r Reader) Children(ws memdb.WatchSet, namespace, parent string) iter.Seq[*
 	return filter(under, func(j *structs.Job) bool { return j.ParentID == parent })
 }
 
-// checkLaunchKind refuses to make a job one that is launched otherwise: what is there already, running or as history,
-// would mean something else. The job is purged first.
-func checkLaunchKind(job, old *structs.Job) error {
-	switch {
-	case old == nil:
+// checkKind refuses to make a job one of another type, or one that is launched otherwise: what is there already, running
+// or as history, would mean something else, and another scheduler would look after it. The job is purged first.
+func checkKind(job, old *structs.Job) error {
+	if old == nil {
 		return nil
-	case job.IsPeriodic() != old.IsPeriodic() && job.IsPeriodic():
-		return structs.Errorf(structs.CodeInvalid, "cannot update non-periodic job to being periodic: stop it with purge first")
-	case job.IsPeriodic() != old.IsPeriodic():
-		return structs.Errorf(structs.CodeInvalid, "cannot update periodic job to being non-periodic: stop it with purge first")
-	case job.IsParameterized() != old.IsParameterized() && job.IsParameterized():
-		return structs.Errorf(structs.CodeInvalid, "cannot update non-parameterized job to being parameterized: stop it with purge first")
-	case job.IsParameterized() != old.IsParameterized():
-		return structs.Errorf(structs.CodeInvalid, "cannot update parameterized job to being non-parameterized: stop it with purge first")
 	}
-	return nil
+	from, to := "", ""
+	switch {
+	case structs.Val(job.Type) != structs.Val(old.Type):
+		return structs.Errorf(structs.CodeValidation, "cannot update job from type %q to %q: stop it with purge first",
+			structs.Val(old.Type), structs.Val(job.Type))
+	case job.IsPeriodic() != old.IsPeriodic():
+		from, to = "periodic", "non-periodic"
+		if job.IsPeriodic() {
+			from, to = to, from
+		}
+	case job.IsParameterized() != old.IsParameterized():
+		from, to = "parameterized", "non-parameterized"
+		if job.IsParameterized() {
+			from, to = to, from
+		}
+	default:
+		return nil
+	}
+	return structs.Errorf(structs.CodeValidation, "cannot update %s job to being %s: stop it with purge first", from, to)
 }
 
 // noteSchedule lets the schedule of a job begin when it is new, or has changed. A job that is registered again with the

@@ -262,11 +262,12 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-func TestAJobIsNotLaunchedInAnotherWayByAnUpdate(t *testing.T) {
+func TestAJobStaysOfItsKind(t *testing.T) {
 	w := newWorld(t)
 	kinds := []func() *structs.Job{
 		func() *structs.Job { return testJob("x", "batch", "g") }, func() *structs.Job { return cronJob("x", false) },
-		func() *structs.Job { return templateJob("x") },
+		func() *structs.Job { return templateJob("x") }, func() *structs.Job { return testJob("x", "system", "g") },
+		func() *structs.Job { return testJob("x", "service", "g") },
 	}
 	for i, from := range kinds {
 		w.register(from(), nil)
@@ -275,7 +276,7 @@ func TestAJobIsNotLaunchedInAnotherWayByAnUpdate(t *testing.T) {
 				_, err := tx.RegisterJob(JobRegistration{Job: to(), SameKind: true, Now: w.now()})
 				return err
 			})
-			if (i == k) != (err == nil) || i != k && structs.ErrorCode(err) != structs.CodeInvalid {
+			if (i == k) != (err == nil) || i != k && structs.ErrorCode(err) != structs.CodeValidation {
 				t.Errorf("from kind %d to %d: %v", i, k, err)
 			}
 		}
