@@ -86,6 +86,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(agentInfo())
 	add(schedulerGetConfig())
 	add(schedulerSetConfig())
+	add(operatorSim())
 	add(scalingPolicyList())
 	add(scalingPolicyInfo())
 	return out

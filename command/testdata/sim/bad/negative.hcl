@@ -1,0 +1,6 @@
+# two faults, one is told
+node "n" {
+  count  = 1
+  cpu    = -1
+  memory = 1
+}

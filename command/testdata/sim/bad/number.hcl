@@ -1,0 +1,5 @@
+node "n" {
+  count = "many"
+  cpu = 1
+  memory = 1
+}

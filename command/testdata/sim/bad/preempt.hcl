@@ -1,0 +1,3 @@
+scheduler {
+  preempt = ["all"]
+}

@@ -1,0 +1,3 @@
+node "n" {
+  count = 
+}

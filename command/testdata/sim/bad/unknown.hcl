@@ -1,0 +1,6 @@
+node "n" {
+  count  = 1
+  cpu    = 1
+  memory = 1
+  colour = "red"
+}
