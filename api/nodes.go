@@ -110,6 +110,27 @@ func (n *Nodes) Stats(ctx context.Context, id string, q *QueryOptions) (*structs
 	return &out, nil
 }
 
+// Meta gives the metadata of a node; of the agent's own when id is empty.
+func (n *Nodes) Meta(ctx context.Context, id string, q *QueryOptions) (*structs.NodeMetaResponse, error) {
+	var out structs.NodeMetaResponse
+	if id != "" {
+		q = q.with("node_id", id)
+	}
+	if _, err := n.client.get(ctx, "/v1/client/metadata", q, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// ApplyMeta sets metadata of a node while it runs; a nil value unsets a key. Without NodeID it is the agent's own node.
+func (n *Nodes) ApplyMeta(ctx context.Context, req structs.NodeMetaApplyRequest, w *WriteOptions) (*structs.NodeMetaResponse, error) {
+	var out structs.NodeMetaResponse
+	if _, err := n.client.write(ctx, http.MethodPost, "/v1/client/metadata", w, req, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
 // GC removes what stopped allocations left on a node; an empty id means the agent that is asked.
 func (n *Nodes) GC(ctx context.Context, id string, q *QueryOptions) error {
 	if id != "" {

@@ -60,6 +60,8 @@ type Client struct {
 	host           *stats.Host
 	services       *service.Registry            // what this node offers
 	node           atomic.Pointer[structs.Node] // never changed in place
+	nodeMu         sync.Mutex                   // held while node is replaced
+	dynamicMeta    map[string]*string           // set while the node runs, by nodeMu; never changed in place
 
 	running sync.WaitGroup // the runners
 	life    context.Context
@@ -149,6 +151,9 @@ func (c *Client) prepare(ctx context.Context) error {
 	}
 	node, err := c.describe(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.restoreMetadata(node); err != nil {
 		return err
 	}
 	c.node.Store(node)

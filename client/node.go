@@ -51,14 +51,23 @@ func (c *Client) describe(ctx context.Context) (*structs.Node, error) {
 // probe asks the drivers from time to time how they are, and tells the servers what changed.
 func (c *Client) probe(ctx context.Context) {
 	for pause(ctx, probeInterval, nil) {
-		node := *c.Node()
-		if !fingerprint.SetDrivers(&node, fingerprint.Drivers(ctx, c.drivers, time.Now())) {
-			continue
+		if c.lookAtDrivers(fingerprint.Drivers(ctx, c.drivers, time.Now())) {
+			c.log.Info("drivers changed")
+			nudge(c.wakeDuty)
 		}
-		node.ComputeClass()
-		c.log.Info("drivers changed")
-		c.node.Store(&node)
-		c.reregister.Store(true)
-		nudge(c.wakeDuty)
 	}
+}
+
+// lookAtDrivers says whether what was found makes another node.
+func (c *Client) lookAtDrivers(found map[string]*structs.DriverInfo) bool {
+	c.nodeMu.Lock()
+	defer c.nodeMu.Unlock()
+	node := *c.Node()
+	if !fingerprint.SetDrivers(&node, found) {
+		return false
+	}
+	node.ComputeClass()
+	c.node.Store(&node)
+	c.reregister.Store(true)
+	return true
 }

@@ -16,7 +16,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"job periodic", "Work with periodic jobs"},
 		{"alloc", "Work with allocations"},
 		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
-		{"node", "Work with nodes"}, {"node pool", "Work with node pools"}, {"system reconcile", "Repair what is counted"},
+		{"node", "Work with nodes"}, {"node pool", "Work with node pools"}, {"node meta", "Work with metadata of nodes"},
+		{"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
 		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
@@ -59,6 +60,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(evalStatus(), "eval-status")
 	add(evalList())
 	add(evalDelete())
+	add(nodeMetaApply())
+	add(nodeMetaRead())
 	add(nodePoolList())
 	add(nodePoolInfo())
 	add(nodePoolInit())

@@ -104,3 +104,34 @@ func TestEvalDeleteByTheCommandLine(t *testing.T) {
 	a.prints([]string{"eval", "list", "-job=stuck"}, "No evals found")
 	a.ok("operator", "scheduler", "set-config", "-pause-eval-broker=false")
 }
+
+// TestMetadataOfANodeThatRuns sets metadata by the command line: work that waited for it is placed, it outlives the agent,
+// and any server brings the request to the node that it names.
+func TestMetadataOfANodeThatRuns(t *testing.T) {
+	p := preparePair(t, nil)
+	node := p.nodes[0]
+	node.Start()
+	self, err := node.Client.Agent().Self(limited(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := self.Stats["client"]["node_id"]
+	awaitNode(t, p.server.Client, id, "readiness", func(n *structs.Node) bool { return n.Ready() })
+	for _, kind := range []string{structs.JobTypeService, structs.JobTypeSystem} {
+		register(t, p.server.Client, sleeper(kind, kind, 1, func(g *structs.TaskGroup, _ *structs.Task) {
+			g.Constraints = []*structs.Constraint{{LTarget: "${meta.role}", RTarget: "db", Operand: "="}}
+		}))
+	}
+	p.server.prints([]string{"node", "meta", "read", "-node-id", id[:8]}, "Dynamic Meta\n<none>")
+	p.server.refused("", "node", "meta", "read") // the server has no node
+	p.server.refused("KEY=VALUE", "node", "meta", "apply", "-node-id", id, "role")
+	p.server.refused("invalid", "node", "meta", "apply", "-node-id", id, "a b=1")
+	p.server.ok("node", "meta", "apply", "-node-id", id, "role=db", "spare=x")
+	awaitRunning(t, p.server.Client, structs.JobTypeService, 1)
+	awaitRunning(t, p.server.Client, structs.JobTypeSystem, 1)
+	p.server.ok("node", "meta", "apply", "-node-id", id[:8], "-unset=spare")
+	node.ok("node", "meta", "apply", "own=1")
+	node.Kill()
+	node.Start()
+	p.server.prints([]string{"node", "meta", "read", "-node-id", id, "-t", "{{.Meta}}"}, "map[own:1 role:db]")
+}

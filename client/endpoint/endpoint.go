@@ -32,7 +32,8 @@ type Backend interface {
 	HostStats(ctx context.Context) (*structs.HostStats, error)
 	CollectAll(ctx context.Context)
 	CollectAlloc(ctx context.Context, id string) error
-	Node() *structs.Node
+	Metadata() *structs.NodeMetaResponse
+	ApplyMetadata(ctx context.Context, changes map[string]*string) (*structs.NodeMetaResponse, error)
 }
 
 // Locate finds the node that answers: by the allocation of the path, and by the parameter node_id. Nil means this
@@ -46,7 +47,6 @@ type Locate struct {
 func Routes(b Backend, l Locate) []route.Route {
 	e := &endpoint{b}
 	put := []string{http.MethodPut, http.MethodPost}
-	get := []string{http.MethodGet}
 	ofAlloc := func(methods []string, path string, stream bool, h route.Handler) route.Route {
 		return route.Route{Methods: methods, Path: path, ServedBy: route.Node, Callers: route.Public, NodeOf: l.Alloc, Handle: h, Stream: stream}
 	}
@@ -66,7 +66,7 @@ func Routes(b Backend, l Locate) []route.Route {
 		ofAlloc(nil, "/v1/client/allocation/{alloc_id}/gc", false, e.collectAlloc),
 		ofNode(nil, "/v1/client/stats", e.hostStats),
 		ofNode(nil, "/v1/client/gc", e.collectAll),
-		ofNode(get, "/v1/client/metadata", e.metadata),
+		ofNode(append(put, http.MethodGet), "/v1/client/metadata", e.metadata),
 	}
 }
 

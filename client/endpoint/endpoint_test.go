@@ -84,8 +84,14 @@ func (b *fakeBackend) CollectAlloc(_ context.Context, id string) error {
 	b.collected = append(b.collected, id)
 	return nil
 }
-func (b *fakeBackend) Node() *structs.Node {
-	return &structs.Node{Meta: map[string]string{"rack": "r1"}}
+func (b *fakeBackend) Metadata() *structs.NodeMetaResponse {
+	return &structs.NodeMetaResponse{Meta: map[string]string{"rack": "r1"}, Dynamic: map[string]*string{}}
+}
+func (b *fakeBackend) ApplyMetadata(_ context.Context, changes map[string]*string) (*structs.NodeMetaResponse, error) {
+	if len(changes) == 0 {
+		return nil, structs.Errorf(structs.CodeInvalid, "missing required Meta object")
+	}
+	return &structs.NodeMetaResponse{Dynamic: changes}, nil
 }
 
 type server struct {
@@ -297,7 +303,11 @@ func TestFiguresAndGarbage(t *testing.T) {
 	s := newServer(t)
 	s.says("GET", "/v1/client/stats", "", 200, `"Uptime":7`)
 	s.says("GET", "/v1/client/allocation/a1/stats", "", 200, `"RSS":5`)
-	s.says("GET", "/v1/client/metadata", "", 200, `{"Meta":{"rack":"r1"},"Dynamic":{},"Static":{"rack":"r1"}}`)
+	s.says("GET", "/v1/client/metadata", "", 200, `{"Meta":{"rack":"r1"},"Dynamic":{},"Static":null}`)
+	s.says("POST", "/v1/client/metadata", `{"NodeID":"n","Meta":{"a":"1","b":null}}`, 200, `"Dynamic":{"a":"1","b":null}`)
+	s.says("PUT", "/v1/client/metadata", `{}`, 400, "missing required Meta object")
+	s.says("PUT", "/v1/client/metadata", `{"Meta":{"a":1}}`, 400, "decode request")
+	s.says("DELETE", "/v1/client/metadata", "", 405, "")
 	s.says("GET", "/v1/client/gc", "", 200, "{}")
 	s.says("PUT", "/v1/client/allocation/a1/gc", "", 200, "{}")
 	if got := strings.Join(s.backend.collected, " "); got != "* a1" {

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -20,7 +21,18 @@ func (e *endpoint) collectAll(w http.ResponseWriter, r *route.Request) error {
 	return answer(w, r, struct{}{})
 }
 
+// metadata reads the node's metadata, or sets some of it. The request was brought here by the node that it names.
 func (e *endpoint) metadata(w http.ResponseWriter, r *route.Request) error {
-	meta := e.Node().Meta
-	return answer(w, r, &structs.NodeMetaResponse{Meta: meta, Dynamic: map[string]*string{}, Static: meta})
+	if r.Method == http.MethodGet {
+		return answer(w, r, e.Metadata())
+	}
+	var req structs.NodeMetaApplyRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		return structs.Errorf(structs.CodeInvalid, "decode request: %w", err)
+	}
+	out, err := e.ApplyMetadata(r.Context(), req.Meta)
+	if err != nil {
+		return err
+	}
+	return answer(w, r, out)
 }

@@ -59,7 +59,14 @@ func (a *Agent) clientOnlyRoutes() ([]route.Route, route.Handler) {
 		handle := row.Handle
 		row.ServedBy, row.NodeOf = route.Local, nil
 		row.Handle = func(w http.ResponseWriter, r *route.Request) error {
-			if a.client.Serves(r.Param("alloc_id"), r.URL.Query().Get("node_id")) {
+			node := ""
+			if r.Param("alloc_id") == "" {
+				var err error
+				if node, err = r.NamedNode(); err != nil {
+					return err
+				}
+			}
+			if a.client.Serves(r.Param("alloc_id"), node) {
 				return handle(w, r)
 			}
 			return elsewhere(w, r)

@@ -25,7 +25,8 @@ func clientRoutes(b *Backend) []route.Route {
 	add(b.NodeOfAlloc, []string{http.MethodPut, http.MethodPost},
 		"/v1/client/allocation/{alloc_id}/restart", "/v1/client/allocation/{alloc_id}/signal")
 	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
-	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc", "/v1/client/metadata")
+	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc")
+	add(b.NodeOfBody, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/metadata")
 
 	for _, row := range []struct{ methods, path, what string }{
 		{"GET", "/v1/client/allocation/{alloc_id}/exec", "running a command in an allocation"},

@@ -173,7 +173,20 @@ func (b *Backend) NodeOfAlloc(r *route.Request) (string, error) {
 // NodeOfParam finds the node which the parameter node_id names. Without one it is the client in the agent that was
 // asked; an agent without a client refuses.
 func (b *Backend) NodeOfParam(r *route.Request) (string, error) {
-	id := r.URL.Query().Get("node_id")
+	return b.nodeOr(r.URL.Query().Get("node_id"))
+}
+
+// NodeOfBody is NodeOfParam for requests that may name the node in their body.
+func (b *Backend) NodeOfBody(r *route.Request) (string, error) {
+	id, err := r.NamedNode()
+	if err != nil {
+		return "", err
+	}
+	return b.nodeOr(id)
+}
+
+// nodeOr gives the node with that id, or the agent's own for none.
+func (b *Backend) nodeOr(id string) (string, error) {
 	if id == "" && b.LocalNode != nil {
 		id = b.LocalNode()
 	}

@@ -33,7 +33,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"GET DELETE", "/v1/volume/host/{id}", "a dynamic host volume"},
 	{"GET", "/v1/plugins", "a CSI plugin"},
 	{"GET", "/v1/plugin/csi/{id}", "a CSI plugin"},
-	{"POST", "/v1/client/metadata", "changing a node's metadata"},
 	{"GET", "/v1/client/identity", "a node identity"},
 	{"PUT POST", "/v1/client/identity/renew", "a node identity"},
 	{"PUT POST", "/v1/agent/join", "joining servers by gossip"},
