@@ -37,9 +37,15 @@ type conn interface {
 	Assignments(ctx context.Context, req structs.AssignmentsRequest) (*structs.AssignmentsResponse, error)
 	UpdateAllocs(ctx context.Context, observations []*structs.AllocObservation) error
 	UpdateServices(ctx context.Context, req structs.NodeServicesRequest) error
-	Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error)
+	departures
 	Run(ctx context.Context) error
 	Close() error
+}
+
+// departures are the words with which a node goes.
+type departures interface {
+	Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error)
+	Away(ctx context.Context, d time.Duration) error
 }
 
 // Client is the node agent.
@@ -91,6 +97,9 @@ type Client struct {
 
 	settleLimit time.Duration // see the constant
 
+	dutyEnds context.CancelFunc // of heartbeats; set by Run
+	dutyDone chan struct{}      // closed when the last heartbeat was answered
+
 	started sync.Once
 	startup error
 	stop    context.CancelFunc
@@ -110,7 +119,7 @@ func New(cfg Config) (*Client, error) {
 		registered: newGate(), synced: newGate(), settled: newGate(), warmed: newGate(),
 		wakeDuty: make(chan struct{}, 1), wakeReport: make(chan struct{}, 1), wakeGC: make(chan struct{}, 1),
 		wakeLeases: make(chan struct{}, 1), wakeRenew: make(chan struct{}, 1),
-		done: make(chan struct{}), settleLimit: settleLimit,
+		done: make(chan struct{}), settleLimit: settleLimit, dutyDone: make(chan struct{}),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c, nil
@@ -211,12 +220,21 @@ func (c *Client) Run(ctx context.Context) error {
 	restored := c.runners()
 	c.startRunners()
 
+	beats, endBeats := context.WithCancel(ctx)
+	defer endBeats()
+	c.mu.Lock()
+	c.dutyEnds = endBeats
+	c.mu.Unlock()
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){c.connect, c.duty, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer,
+	for _, loop := range []func(context.Context){c.connect, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer,
 		c.keepLeases, c.renewLeases, c.supervisor.KeepLeases} {
 		loops.Go(func() { loop(ctx) })
 	}
 	loops.Go(func() { c.settle(ctx, restored) })
+	loops.Go(func() {
+		defer close(c.dutyDone)
+		c.duty(beats)
+	})
 	<-ctx.Done()
 	if c.cfg.DevMode {
 		c.leave()

@@ -60,8 +60,10 @@ type Config struct {
 	// LeaveDeadline bounds Depart, one minute unless set. DrainOnShutdown makes it drain the node.
 	LeaveDeadline   time.Duration
 	DrainOnShutdown *structs.DrainSpec
-	GC              gc.Limits
-	GCInterval      time.Duration
+	// ExpectBack is for how long ExpectBack announces the node's absence.
+	ExpectBack time.Duration
+	GC         gc.Limits
+	GCInterval time.Duration
 
 	// Drivers are the plugin blocks by driver name, already decoded to plain values.
 	Drivers map[string]DriverConfig

@@ -32,9 +32,13 @@ type fakeServers struct {
 	lie      bool                // give a wrong digest, once
 	complete int                 // complete sets given
 	left     []structs.NodeLeaveRequest
-	services map[string]*structs.ServiceRegistration
-	offers   []structs.NodeServicesRequest     // by which services change
-	offering func(structs.NodeServicesRequest) // is told first, when it is not nil
+	away     []time.Duration
+	// beatsThen is how many heartbeats there were when the node said it would be away. A mute server does not answer that.
+	beatsThen int
+	mute      bool
+	services  map[string]*structs.ServiceRegistration
+	offers    []structs.NodeServicesRequest     // by which services change
+	offering  func(structs.NodeServicesRequest) // is told first, when it is not nil
 
 	connected func()
 }
@@ -68,6 +72,18 @@ func (s *fakeServers) Depart(_ context.Context, req structs.NodeLeaveRequest) (*
 	s.left = append(s.left, req)
 	s.bump()
 	return &structs.NodeLeaveResponse{Eligibility: structs.NodeEligible}, nil
+}
+
+func (s *fakeServers) Away(ctx context.Context, d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mute {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	s.away = append(s.away, d)
+	s.beatsThen = len(s.beats)
+	return nil
 }
 
 func (s *fakeServers) Register(_ context.Context, node *structs.Node) (*structs.NodeHeartbeatResponse, error) {

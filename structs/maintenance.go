@@ -7,6 +7,9 @@ type NodeMaintenance struct {
 	Since  time.Time
 	Until  time.Time
 	Reason string
+	// UntilBack says that the node's agent announced it: then it also ends when the node is back. One that an operator
+	// announced stays until Until.
+	UntilBack bool `json:",omitempty"`
 }
 
 // Copy gives a copy, nil of nil.

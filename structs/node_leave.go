@@ -1,5 +1,7 @@
 package structs
 
+import "time"
+
 // NodeLeaveRequest is what a node says when it goes for good, in two steps.
 type NodeLeaveRequest struct {
 	NodeID   string
@@ -15,4 +17,17 @@ type NodeLeaveRequest struct {
 type NodeLeaveResponse struct {
 	// Eligibility is what the node had before: it is a fresh node when it comes again.
 	Eligibility string
+}
+
+// NodeAwayRequest is what an agent says in its last moment when it expects to be back: a maintenance that ends with its
+// return, or after For.
+type NodeAwayRequest struct {
+	NodeID   string
+	SecretID string
+	For      time.Duration // above 0, at most MaxNodeMaintenance
+}
+
+// NodeAwayResponse answers with the end of the maintenance.
+type NodeAwayResponse struct {
+	Until time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/nomadlite/nomadlite/internal/codec"
 	"github.com/nomadlite/nomadlite/internal/route"
@@ -83,6 +84,11 @@ func (c *Conn) Depart(ctx context.Context, req structs.NodeLeaveRequest) (*struc
 		return nil, err
 	}
 	return &res, nil
+}
+
+// Away says that the node expects to be back within that time.
+func (c *Conn) Away(ctx context.Context, d time.Duration) error {
+	return c.call(ctx, "away", &structs.NodeAwayRequest{NodeID: c.cfg.NodeID, SecretID: c.cfg.SecretID, For: d}, nil)
 }
 
 // call sends one message of the node protocol.

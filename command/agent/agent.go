@@ -235,8 +235,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("agent stops")
 	a.tellManager("STOPPING=1")
 	leaves := a.set.leavesOn(context.Cause(work))
-	if a.client != nil && leaves {
+	switch {
+	case a.client != nil && leaves:
 		a.client.Depart(background)
+	case a.client != nil && a.set.expectsBack(context.Cause(work)):
+		a.client.ExpectBack(background)
 	}
 	stopClient()
 	clientDone.Wait()

@@ -27,6 +27,7 @@ type Config struct {
 	LeaveOnInterrupt          *bool             `hcl:"leave_on_interrupt"`
 	LeaveOnTerminate          *bool             `hcl:"leave_on_terminate"`
 	LeaveDeadline             *string           `hcl:"leave_deadline"`
+	ExpectBack                *string           `hcl:"expect_back"`
 	EnableSyslog              *bool             `hcl:"enable_syslog"`
 	SyslogFacility            *string           `hcl:"syslog_facility"`
 	DisableUpdateCheck        *bool             `hcl:"disable_update_check"`

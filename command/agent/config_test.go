@@ -143,7 +143,16 @@ client {
 	if !s.leavesOn(term) || s.leavesOn(interrupt) || s.leavesOn(nil) {
 		t.Error("it leaves on the wrong signal")
 	}
+	back, err := resolve("expect_back = \"20m\"\n" + client + "}")
+	if err != nil || back.Client.ExpectBack != 20*time.Minute || !back.expectsBack(term) || !back.expectsBack(interrupt) || back.expectsBack(nil) ||
+		s.expectsBack(term) {
+		t.Errorf("expect_back: %v", err)
+	}
 	for says, text := range map[string]string{
+		`expect_back: "-1m"`:          "expect_back = \"-1m\"\n" + client + "}",
+		`expect_back: "later"`:        "expect_back = \"later\"\n" + client + "}",
+		"expect_back: 200h0m0s is":    "expect_back = \"200h\"\n" + client + "}",
+		"expect_back: a node that":    "expect_back = \"20m\"\nleave_on_interrupt = true\n" + client + "}",
 		"drain_on_shutdown: it needs": client + "drain_on_shutdown {}\n}",
 		"leave_deadline":              "leave_deadline = \"soon\"\n" + client + "}",
 		"client.lease":                strings.Replace(client, "30s", "-1s", 1) + "}",

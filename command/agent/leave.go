@@ -30,6 +30,24 @@ func (s *Settings) leavesOn(cause error) bool {
 	return false
 }
 
+// expectsBack says whether the agent ends by a signal that is not to take its node out of the cluster.
+func (s *Settings) expectsBack(cause error) bool {
+	var by *Signalled
+	return errors.As(cause, &by) && !s.Dev && !s.leavesOn(cause)
+}
+
+// expectBack reads for how long a node is expected to be away when its agent ends. leaves says that it leaves for good.
+func (r *resolver) expectBack(leaves bool) time.Duration {
+	d := r.duration("expect_back", r.c.ExpectBack)
+	switch {
+	case d > structs.MaxNodeMaintenance:
+		r.faults.Addf("expect_back: %s is longer than the %s for which a node may be expected back", d, structs.MaxNodeMaintenance)
+	case d > 0 && leaves:
+		r.faults.Addf("expect_back: a node that leaves for good (leave_on_interrupt, leave_on_terminate) is not expected back")
+	}
+	return d
+}
+
 // defaultDrain is the deadline of drain_on_shutdown unless set.
 const defaultDrain = time.Hour
 
@@ -41,6 +59,7 @@ func (r *resolver) leaving(s *Settings) {
 		return
 	}
 	s.Client.LeaveDeadline = deadline
+	s.Client.ExpectBack = r.expectBack(wanted)
 	if r.c.Client == nil || r.c.Client.DrainOnShutdown == nil {
 		return
 	}

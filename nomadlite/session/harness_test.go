@@ -129,6 +129,8 @@ type fakeBeats struct {
 
 func (b *fakeBeats) Forget(string) {}
 
+func (b *fakeBeats) Reconsider(string) {}
+
 func (b *fakeBeats) Beat(_ context.Context, nodeID string, fresh bool) (time.Duration, error) {
 	if b.store.Node(nil, nodeID) == nil {
 		return 0, structs.ErrNodeNotFound
