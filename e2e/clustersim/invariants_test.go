@@ -64,6 +64,9 @@ func (w *watcher) change(change state.Change) {
 	for _, id := range sortedKeys(nodes) {
 		w.room(id)
 	}
+	if len(nodes) > 0 {
+		w.counts()
+	}
 }
 
 // grace is how long after its election a leader cannot know yet that a node is gone: a heartbeat is due only then.
@@ -385,12 +388,9 @@ func (s *sim) unfinished() *fault {
 			}
 			want = 0
 		}
-		if d := s.store.LatestDeployment(nil, structs.DefaultNamespace, p.id); p.running && d != nil && len(names[p.id]) <= want &&
-			running[p.id] == len(names[p.id]) && d.Status == structs.DeploymentStatusFailed {
-			continue // a rollout that failed waits for its operator: what ended with it is not tried again
-		}
-		if running[p.id] != want || len(names[p.id]) != want {
-			return &fault{invAsked, fmt.Sprintf("%s: %d processes, allocations %v, of %d", p.id, running[p.id], sortedKeys(names[p.id]), want)}
+		least := s.watch.least(p, want)
+		if n := len(names[p.id]); running[p.id] != n || n > want || n < least {
+			return &fault{invAsked, fmt.Sprintf("%s: %d processes, allocations %v, of %d to %d", p.id, running[p.id], sortedKeys(names[p.id]), least, want)}
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ type jobPlan struct {
 
 	running bool // registered and not stopped
 	there   bool // registered, maybe stopped
+	had     int  // how many names it has had at once, of those it still asks for
 	// What it may have beside each other.
 	canaries, replacedUnheard bool
 }
