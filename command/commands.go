@@ -17,7 +17,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"alloc", "Work with allocations"},
 		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
 		{"node", "Work with nodes"}, {"node pool", "Work with node pools"}, {"node meta", "Work with metadata of nodes"},
-		{"system reconcile", "Repair what is counted"},
+		{"namespace", "Work with namespaces"}, {"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
 		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
@@ -60,6 +60,12 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(evalStatus(), "eval-status")
 	add(evalList())
 	add(evalDelete())
+	add(namespaceList())
+	add(namespaceStatus())
+	add(namespaceInspect())
+	add(namespaceApply())
+	add(namespaceDelete())
+	add(nodeConfig(), "client-config")
 	add(nodeMetaApply())
 	add(nodeMetaRead())
 	add(nodePoolList())

@@ -19,7 +19,8 @@ var missing = map[string]string{
 	"agent -acl-replication-token": "access control", "agent -client-intro-token": "node introduction",
 	"agent -dev-connect": "service mesh", "agent -dev-consul": "Consul", "agent -dev-vault": "Vault",
 	"agent -eventlog": "Windows only", "agent -eventlog-level": "Windows only",
-	"job init -template": "variables", "job init -list-templates": "variables",
+	"node config -update-servers": "servers of a client that change while it runs",
+	"job init -template":          "variables", "job init -list-templates": "variables",
 }
 
 // skipped are flags by pattern: Consul's and Vault's options of the agent come with their support.

@@ -116,17 +116,9 @@ func parsePool(text []byte, path string) (*structs.NodePool, error) {
 		pool.NodeIdentityTTL = ttl
 	}
 	for _, meta := range given.Meta {
-		attributes, diags := meta.Rest.JustAttributes()
-		for name, a := range attributes {
-			var value string
-			diags = append(diags, gohcl.DecodeExpression(a.Expr, nil, &value)...)
-			if pool.Meta == nil {
-				pool.Meta = map[string]string{}
-			}
-			pool.Meta[name] = value
-		}
-		if diags.HasErrors() {
-			return nil, diags
+		var err error
+		if pool.Meta, err = addMeta(pool.Meta, meta.Rest); err != nil {
+			return nil, err
 		}
 	}
 	if s := given.Scheduler; s != nil {
