@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -146,8 +147,9 @@ func moreNodes(w *simWorld, class string, n int) ([]*structs.Node, error) {
 	var like *structs.Node
 	classes := map[string]bool{}
 	for node := range w.sim.Nodes() {
-		classes[node.NodeClass] = true
-		if node.NodeClass == class && (like == nil || !like.Ready()) {
+		of := cmp.Or(node.NodeClass, sim.NoClass)
+		classes[of] = true
+		if of == class && (like == nil || !like.Ready()) {
 			like = node
 		}
 	}
@@ -158,7 +160,7 @@ func moreNodes(w *simWorld, class string, n int) ([]*structs.Node, error) {
 	out := make([]*structs.Node, n)
 	for i := range out {
 		node := like.Copy()
-		node.Name = fmt.Sprintf("%s-added-%d", class, w.added[class]+i)
+		node.Name = fmt.Sprintf("%s-added-%d", cmp.Or(node.NodeClass, "node"), w.added[class]+i)
 		node.ID, node.CreateIndex = node.Name, 0
 		node.Status, node.SchedulingEligibility = structs.NodeStatusReady, structs.NodeEligible
 		node.DrainStrategy, node.Drain, node.Maintenance = nil, false, nil

@@ -1,7 +1,11 @@
 package command
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -127,7 +131,8 @@ func TestSimOfASnapshot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "meta.json"), []byte(`{"Index":5}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "state.bin"), filepath.Dir(filepath.Dir(dir))} {
+	packed := archive(t, filepath.Join(dir, "state.bin"))
+	for _, path := range []string{filepath.Join(dir, "state.bin"), filepath.Dir(filepath.Dir(dir)), packed} {
 		code, out := runSim(t, "-json -add-nodes c=1 "+path)
 		var report simReport
 		if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil {
@@ -141,4 +146,32 @@ func TestSimOfASnapshot(t *testing.T) {
 	if code, out := runSim(t, t.TempDir()); code != 1 || !strings.Contains(out, "there is none below") {
 		t.Errorf("exit %d: %s", code, out)
 	}
+}
+
+// archive packs a file as snapshots are handed around.
+func archive(t *testing.T, file string) string {
+	t.Helper()
+	body, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	w := tar.NewWriter(zip)
+	for name, text := range map[string][]byte{"meta.json": []byte("{}"), filepath.Base(file): body} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "backup.tar.gz")
+	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -10,13 +10,13 @@ import (
 var selectorWords = map[string]func(*structs.Node) string{
 	"node":       func(n *structs.Node) string { return n.Name },
 	"id":         func(n *structs.Node) string { return n.ID },
-	"class":      func(n *structs.Node) string { return n.NodeClass },
+	"class":      classOf,
 	"datacenter": func(n *structs.Node) string { return n.Datacenter },
 	"pool":       func(n *structs.Node) string { return n.NodePool },
 }
 
 // Selector reads which nodes a text names: node=NAME, id=, class=, datacenter=, pool=, attr.NAME=, meta.NAME=, or NAME= for
-// metadata, such as rack=r1. Several joined by commas must all hold. A text that cannot be read is an error coded as
+// metadata, such as rack=r1. The class of nodes without one is NoClass. Several joined by commas must all hold. A text that cannot be read is an error coded as
 // invalid.
 func Selector(text string) (func(*structs.Node) bool, error) {
 	var all []func(*structs.Node) bool

@@ -87,15 +87,22 @@ type Usage struct {
 	Cores    Amount // reserved by tasks
 }
 
+// NoClass stands for the class of nodes that have none.
+const NoClass = "(none)"
+
+func classOf(n *structs.Node) string {
+	if n.NodeClass == "" {
+		return NoClass
+	}
+	return n.NodeClass
+}
+
 // Usage tells how full the cluster is: all of it first, with an empty class, then each class by its name.
 func (s *Sim) Usage() []Usage {
 	byClass := map[string]*Usage{}
 	total := Usage{}
 	for _, n := range s.cluster.ordered() {
-		class := n.NodeClass
-		if class == "" {
-			class = "(none)"
-		}
+		class := classOf(n)
 		if byClass[class] == nil {
 			byClass[class] = &Usage{Class: class}
 		}
