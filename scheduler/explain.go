@@ -19,7 +19,7 @@ func ExplainGroup(state State, job *structs.Job, tg *structs.TaskGroup) *structs
 	s := &generic{state: state, job: job, eval: &structs.Evaluation{Namespace: structs.Val(job.Namespace), JobID: structs.Val(job.ID)}}
 	s.plan, s.system = &structs.Plan{}, structs.Val(job.Type) == structs.JobTypeSystem || structs.Val(job.Type) == structs.JobTypeSysBatch
 	scope := feasible.NewScope(anyReady(state), job)
-	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, s.ownPeers(), s.usages())
+	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, s.ownPeers(), s.usage)
 	placer := ranker.Group(tg, feasible.NewGroup(job, tg))
 	out := &structs.GroupExplanation{Name: structs.Val(tg.Name), Desired: structs.Val(tg.Count)}
 	there := map[string]bool{}

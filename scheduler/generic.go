@@ -33,9 +33,11 @@ type generic struct {
 	failed   map[string]*structs.AllocationMetric
 	queued   map[string]int
 	feasible map[*structs.TaskGroup]*feasible.Group
-	scope    *feasible.Scope // system jobs
-	waiting  map[string]bool // system jobs: the nodes that had no room
-	evicted  map[string]bool // by this plan
+	fleet    *feasible.Fleet
+	usages   []*structs.NodeUsage // by place in the fleet; nil when the state does not keep them so
+	scope    *feasible.Scope      // system jobs
+	waiting  map[string]bool      // system jobs: the nodes that had no room
+	evicted  map[string]bool      // by this plan
 	sharing  []sharing
 }
 
@@ -67,6 +69,7 @@ func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) 
 	s.failed, s.queued = map[string]*structs.AllocationMetric{}, map[string]int{}
 	s.feasible = map[*structs.TaskGroup]*feasible.Group{}
 	s.evicted, s.sharing = map[string]bool{}, nil
+	s.fleet, s.usages = nil, nil
 	s.job = s.state.Job(s.eval.Namespace, s.eval.JobID)
 	s.result = s.reconcile()
 	s.newPlan()

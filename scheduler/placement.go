@@ -42,8 +42,8 @@ func (s *generic) planPlacements() {
 
 // planVersion finds nodes for what is to be placed of one version of the job.
 func (s *generic) planVersion(job *structs.Job, places []reconcile.Place, peers []rank.Peer) {
-	scope := feasible.NewScope(s.state.Nodes(), job)
-	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usages())
+	scope := s.scopeOf(job)
+	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usage)
 	var placer *rank.Placer
 	for i := range places {
 		p := &places[i]
@@ -106,32 +106,24 @@ func (s *generic) rankConfig(pool string) rank.Config {
 	return cfg
 }
 
-// usages gives a function that tells what the allocations on a node hold, those included which this plan has placed
-// there already. It is fast when it is asked of nodes in the order of their ids.
-func (s *generic) usages() func(*structs.Node) *structs.NodeUsage {
-	st, ok := s.state.(UsagesState)
-	if !ok {
-		return func(node *structs.Node) *structs.NodeUsage { return s.withPlanned(node, s.held(node)) }
-	}
-	var ids []string
-	var all []*structs.NodeUsage
-	for id, usage := range st.NodeUsages() {
-		ids, all = append(ids, id), append(all, usage)
-	}
-	at := 0
-	return func(node *structs.Node) *structs.NodeUsage {
-		for at < len(ids) && ids[at] < node.ID {
-			at++
+// scopeOf finds the nodes of a job's scope.
+func (s *generic) scopeOf(job *structs.Job) *feasible.Scope {
+	if s.fleet == nil {
+		if st, ok := s.state.(FleetState); ok {
+			s.fleet, s.usages = st.Fleet()
+		} else {
+			s.fleet = feasible.NewFleet(s.state.Nodes())
 		}
-		if at > 0 && ids[at-1] >= node.ID {
-			at, _ = slices.BinarySearch(ids, node.ID)
-		}
-		var held *structs.NodeUsage
-		if at < len(ids) && ids[at] == node.ID {
-			held = all[at]
-		}
-		return s.withPlanned(node, held)
 	}
+	return s.fleet.Scope(job)
+}
+
+// usage is what the allocations on a node hold, those included which this plan has placed there already.
+func (s *generic) usage(site *feasible.Site) *structs.NodeUsage {
+	if s.usages != nil {
+		return s.withPlanned(site.Node, s.usages[site.At()])
+	}
+	return s.withPlanned(site.Node, s.held(site.Node))
 }
 
 // withPlanned adds to what a node's allocations hold (nil for nothing) what this plan has placed there already.

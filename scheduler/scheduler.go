@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -36,9 +37,10 @@ type (
 	UsageState interface {
 		NodeUsage(nodeID string) *structs.NodeUsage
 	}
-	// UsagesState gives the usages of all nodes that have any, by node id: far less work than one look-up for each node.
-	UsagesState interface {
-		NodeUsages() iter.Seq2[string, *structs.NodeUsage]
+	// FleetState keeps what scheduling needs of all nodes, worked out once for as long as none of them changes, and gives
+	// the usages by place in it (nil: nothing is held). It is far less work than to look at each node by itself.
+	FleetState interface {
+		Fleet() (fleet *feasible.Fleet, usages []*structs.NodeUsage)
 	}
 	// EvalState finds evaluations, so that an allocation whose follow-up evaluation is gone gets another.
 	EvalState interface {

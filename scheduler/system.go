@@ -19,7 +19,7 @@ func (s *generic) reconcileSystem(in reconcile.Input) *reconcile.Result {
 	s.scope = nil
 	sys := reconcile.SystemInput{Input: in}
 	if !s.job.Stopped() {
-		s.scope = feasible.NewScope(s.state.Nodes(), s.job)
+		s.scope = s.scopeOf(s.job)
 		sys.Scope = s.scope.Nodes
 		sys.Fits = func(tg *structs.TaskGroup, node *structs.Node) bool {
 			if !feasible.Contains(s.job, node) {
@@ -39,7 +39,7 @@ func (s *generic) planSystem() {
 	if s.scope == nil {
 		return
 	}
-	ranker := rank.New(s.rankConfig(s.scope.Pool), s.job, s.scope, s.peers(places), s.usages())
+	ranker := rank.New(s.rankConfig(s.scope.Pool), s.job, s.scope, s.peers(places), s.usage)
 	placers := map[string]*rank.Placer{}
 	for i := range places {
 		p := &places[i]

@@ -62,6 +62,7 @@ func (tx *Txn) nodeUsage(nodeID string) *structs.NodeUsage {
 
 func (tx *Txn) finishUsage() {
 	for nodeID, usage := range tx.usage {
+		tx.usageOf = append(tx.usageOf, nodeID)
 		if usage.Allocs == 0 {
 			tx.remove(tableUsage, nodeID)
 			continue

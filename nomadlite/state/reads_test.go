@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/nomadlite/nomadlite/scheduler"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -180,35 +182,59 @@ func TestSchedulersSeeASnapshot(t *testing.T) {
 		view.LatestDeployment("default", "web") != nil || view.SchedulerConfig().SchedulerAlgorithm != "binpack" {
 		t.Error("a scheduler does not see what is there")
 	}
-	for id, usage := range view.(scheduler.UsagesState).NodeUsages() {
-		if id != "n1" || usage != snap.NodeUsage("n1") {
-			t.Errorf("usages tell of %s: %+v", id, usage)
-		}
-	}
 }
 
-// TestSchedulersWalkOverNodesOfTheirSnapshot: the slice of nodes is made once for many snapshots, and never serves one
-// that it is not of.
-func TestSchedulersWalkOverNodesOfTheirSnapshot(t *testing.T) {
-	w := newWorld(t)
-	var snaps []*Snapshot
-	for i := range 3 {
-		snaps = append(snaps, w.store.Snapshot())
-		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode(fmt.Sprint("n", i)), w.now()) })
-	}
-	w.must(func(tx *Txn) error { tx.DeregisterNode("n0", "", w.now()); return nil })
-	snaps = append(snaps, w.store.Snapshot())
-	want := []string{"[]", "[n0]", "[n0 n1]", "[n1 n2]"}
-	for _, i := range []int{3, 1, 0, 2, 2, 3, 3} {
-		if got := fmt.Sprint(ids(snaps[i].Scheduler().Nodes(), func(n *structs.Node) string { return n.ID })); got != want[i] {
-			t.Errorf("snapshot %d has nodes %s, want %s", i, got, want[i])
+// TestFleetIsThatOfItsSnapshot: what was worked out for one snapshot serves others, and is always what a look at each node
+// of the snapshot gives.
+func TestFleetIsThatOfItsSnapshot(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		w.register(testJob("web", "service", "g"), nil)
+		snaps, placed := []*Snapshot{w.store.Snapshot()}, 0
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			node := fmt.Sprint("n", rapid.IntRange(0, 5).Draw(rt, "node"))
+			switch rapid.IntRange(0, 6).Draw(rt, "step") {
+			case 0:
+				w.must(func(tx *Txn) error { return tx.RegisterNode(testNode(node), w.now()) })
+			case 1:
+				w.must(func(tx *Txn) error { tx.DeregisterNode(node, "", w.now()); return nil })
+			case 2, 3:
+				placed++
+				w.place("web", testAlloc(fmt.Sprint("a", placed), "g", node, 20000+placed))
+			case 4:
+				if placed > 0 {
+					w.observe(fmt.Sprint("a", rapid.IntRange(1, placed).Draw(rt, "which")), "complete")
+				}
+			case 5:
+				requireFleet(rt, rapid.SampledFrom(snaps).Draw(rt, "snapshot"))
+			}
+			snaps = append(snaps, w.store.Snapshot())
 		}
+		for _, snap := range snaps {
+			requireFleet(rt, snap)
+		}
+		if newest := w.store.Snapshot().at(); newest.fleet() != w.store.Snapshot().at().fleet() {
+			rt.Error("two snapshots of the same state made two fleets")
+		}
+		requireFleet(rt, w.restored().Snapshot())
+	})
+}
+
+func requireFleet(t rapid.TB, snap *Snapshot) {
+	t.Helper()
+	fleet, usages := snap.Scheduler().(scheduler.FleetState).Fleet()
+	want := slices.Collect(snap.Nodes(nil))
+	if len(fleet.Sites) != len(want) || len(usages) != len(want) {
+		t.Fatalf("the fleet has %d nodes and %d usages, the snapshot %d nodes", len(fleet.Sites), len(usages), len(want))
 	}
-	if view := snaps[3].at(); &view.nodes()[0] != &w.store.Snapshot().at().nodes()[0] {
-		t.Error("two snapshots of the same nodes made two slices")
-	}
-	if got := ids(w.restored().Snapshot().Scheduler().Nodes(), func(n *structs.Node) string { return n.ID }); fmt.Sprint(got) != want[3] {
-		t.Errorf("a restored state has nodes %v", got)
+	for i, n := range want {
+		held := usages[i]
+		if held == nil {
+			held = noUsage
+		}
+		if fleet.Sites[i].Node != n || fleet.Sites[i].At() != i || held != snap.NodeUsage(n.ID) {
+			t.Fatalf("place %d of the fleet is %s, which holds %+v; node %s holds %+v", i, fleet.Sites[i].Node.ID, held, n.ID, snap.NodeUsage(n.ID))
+		}
 	}
 }
 

@@ -2,9 +2,9 @@ package state
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/nomadlite/nomadlite/scheduler"
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -16,11 +16,11 @@ func (s *Snapshot) Scheduler() scheduler.State { return schedulerView{s} }
 type schedulerView struct{ snap *Snapshot }
 
 var (
-	_ scheduler.State       = schedulerView{}
-	_ scheduler.UsageState  = schedulerView{}
-	_ scheduler.UsagesState = schedulerView{}
-	_ scheduler.EvalState   = schedulerView{}
-	_ scheduler.PoolState   = schedulerView{}
+	_ scheduler.State      = schedulerView{}
+	_ scheduler.UsageState = schedulerView{}
+	_ scheduler.FleetState = schedulerView{}
+	_ scheduler.EvalState  = schedulerView{}
+	_ scheduler.PoolState  = schedulerView{}
 )
 
 func (v schedulerView) Index() uint64 { return v.snap.Index() }
@@ -37,7 +37,7 @@ func (v schedulerView) AllocsByNode(nodeID string) []*structs.Allocation {
 
 func (v schedulerView) Node(id string) *structs.Node { return v.snap.Node(nil, id) }
 
-func (v schedulerView) Nodes() iter.Seq[*structs.Node] { return slices.Values(v.snap.at().nodes()) }
+func (v schedulerView) Nodes() iter.Seq[*structs.Node] { return v.snap.Nodes(nil) }
 
 func (v schedulerView) LatestDeployment(namespace, jobID string) *structs.Deployment {
 	return v.snap.LatestDeployment(nil, namespace, jobID)
@@ -50,15 +50,10 @@ func (v schedulerView) SchedulerConfig() *structs.SchedulerConfiguration {
 // NodeUsage gives what the allocations on a node hold, kept beside the node.
 func (v schedulerView) NodeUsage(nodeID string) *structs.NodeUsage { return v.snap.NodeUsage(nodeID) }
 
-// NodeUsages gives the usages of all nodes that have allocations which hold something, by node id.
-func (v schedulerView) NodeUsages() iter.Seq2[string, *structs.NodeUsage] {
-	return func(yield func(string, *structs.NodeUsage) bool) {
-		for row := range scan[*usageRow](v.snap.at(), nil, tableUsage, indexID, "") {
-			if !yield(row.nodeID, row.usage) {
-				return
-			}
-		}
-	}
+// Fleet gives what scheduling needs of all nodes, and their usages.
+func (v schedulerView) Fleet() (*feasible.Fleet, []*structs.NodeUsage) {
+	f := v.snap.at().fleet()
+	return f.fleet, f.usages
 }
 
 // Eval gives an evaluation, nil when there is none.

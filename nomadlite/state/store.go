@@ -39,7 +39,8 @@ type generation struct {
 	abandon chan struct{}
 	epoch   string
 	head    atomic.Pointer[view] // the newest committed state
-	nodes   atomic.Pointer[nodeList]
+	commits uint64               // the writer's
+	fleets  fleets
 }
 
 // New makes an empty store, which already has the namespace default, the node pools default and all and the default
@@ -77,9 +78,11 @@ func (s *Store) newGeneration(epoch string) (*generation, error) {
 	return gen, nil
 }
 
-// refresh makes the newest committed state the one that is read.
-func (g *generation) refresh(index uint64) {
-	g.head.Store(&view{txn: g.db.Txn(false), abandon: g.abandon, epoch: g.epoch, index: index, nodeList: &g.nodes})
+// refresh makes the newest committed state the one that is read; usages are the nodes whose usage changed.
+func (g *generation) refresh(index uint64, usages ...string) {
+	g.commits++
+	g.fleets.note(g.commits, usages)
+	g.head.Store(&view{txn: g.db.Txn(false), abandon: g.abandon, epoch: g.epoch, index: index, commit: g.commits, fleets: &g.fleets})
 }
 
 func (s *Store) head() *view { return s.gen.Load().head.Load() }

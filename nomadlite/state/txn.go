@@ -21,6 +21,7 @@ type Txn struct {
 
 	rows      map[string]*rowEdit // of table alloc_rows
 	usage     map[string]*structs.NodeUsage
+	usageOf   []string // nodes whose usage changed
 	specRefs  map[string]int
 	summaries map[string]*structs.JobSummary
 	evalsOf   map[string][]string             // ids of the evaluations put, by job
@@ -128,7 +129,7 @@ func (tx *Txn) flush() error {
 		}
 	}
 	mtx.Commit()
-	tx.gen.refresh(max(tx.index, tx.base.index))
+	tx.gen.refresh(max(tx.index, tx.base.index), tx.usageOf...)
 	tx.store.stats.regressions.Add(tx.regressions)
 	tx.store.stats.unknownAllocs.Add(tx.unknownAllocs)
 	return nil

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"iter"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-memdb"
 )
@@ -14,8 +13,8 @@ type view struct {
 	abandon <-chan struct{} // closed when a restored snapshot takes this database's place
 	epoch   string
 	index   uint64
-	// nodeList is the newest list of nodes that was made of any view of the same generation.
-	nodeList *atomic.Pointer[nodeList]
+	commit  uint64
+	fleets  *fleets // of the generation
 }
 
 // get gives the row with that key, T's zero value when there is none. ws hears of any change to it.

@@ -104,6 +104,9 @@ func (g *Group) Check(node *structs.Node) (bool, string) {
 	return own.ok, own.reason
 }
 
+// ClassDecides says that all nodes of a class get the same answer.
+func (g *Group) ClassDecides() bool { return len(g.byNode) == 0 }
+
 func ask(filters []Filter, node *structs.Node) *verdict {
 	for _, f := range filters {
 		if !f.Check(node) {

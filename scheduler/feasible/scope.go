@@ -14,27 +14,70 @@ type Scope struct {
 	Nodes     []*structs.Node // ready, in the pool and in one of the datacenters
 	InPool    int             // ready nodes of the pool, in whatever datacenter
 	Available map[string]int  // Nodes by datacenter
+
+	fleet *Fleet  // nil when the scope was made by hand
+	at    []int32 // places of Nodes in the fleet
 }
 
 // NewScope finds the nodes of a job's scope.
 func NewScope(nodes iter.Seq[*structs.Node], job *structs.Job) *Scope {
-	s := &Scope{Pool: structs.Val(job.NodePool), Available: map[string]int{}}
+	return NewFleet(nodes).Scope(job)
+}
+
+// Scope finds the nodes of a job's scope.
+func (f *Fleet) Scope(job *structs.Job) *Scope {
+	s := &Scope{Pool: structs.Val(job.NodePool), Available: map[string]int{}, fleet: f}
 	if s.Pool == "" {
 		s.Pool = structs.NodePoolDefault
 	}
-	in := datacenterMatcher(job.Datacenters)
-	for node := range nodes {
-		if !node.Ready() || !InPool(node, s.Pool) {
+	inPool, inDatacenter := make([]bool, len(f.pools)), make([]bool, len(f.datacenters))
+	for i, pool := range f.pools {
+		inPool[i] = s.Pool == structs.NodePoolAll || s.Pool == pool
+	}
+	matches := datacenterMatcher(job.Datacenters)
+	for i, datacenter := range f.datacenters {
+		inDatacenter[i] = matches(datacenter)
+	}
+	available := make([]int, len(f.datacenters))
+	s.Nodes, s.at = make([]*structs.Node, 0, len(f.Sites)), make([]int32, 0, len(f.Sites))
+	for i := range f.Sites {
+		site := &f.Sites[i]
+		if !site.Ready || !inPool[site.pool] {
 			continue
 		}
 		s.InPool++
-		if in(node.Datacenter) {
-			s.Nodes = append(s.Nodes, node)
-			s.Available[node.Datacenter]++
+		if inDatacenter[site.datacenter] {
+			s.Nodes, s.at = append(s.Nodes, site.Node), append(s.at, int32(i))
+			available[site.datacenter]++
+		}
+	}
+	for i, n := range available {
+		if n > 0 {
+			s.Available[f.datacenters[i]] = n
 		}
 	}
 	return s
 }
+
+// Site gives what is known of the node at a place in Nodes.
+func (s *Scope) Site(i int) *Site {
+	if s.fleet == nil {
+		site := NewSite(s.Nodes[i])
+		return &site
+	}
+	return &s.fleet.Sites[s.at[i]]
+}
+
+// Classes is how many classes the nodes are numbered by.
+func (s *Scope) Classes() int {
+	if s.fleet == nil {
+		return 0
+	}
+	return s.fleet.Classes
+}
+
+// At is the place of a node of a fleet in the fleet.
+func (s *Site) At() int { return int(s.at) }
 
 // InPool says whether a node belongs to a pool; "all" has every node.
 func InPool(node *structs.Node, pool string) bool {

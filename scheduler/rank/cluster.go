@@ -3,6 +3,7 @@ package rank
 import (
 	"slices"
 
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -18,50 +19,34 @@ const (
 
 // place is a node with what is taken of it. The lists are shared with the state until they are first changed.
 type place struct {
+	site             *feasible.Site
 	node             *structs.Node
 	cpu, memory      int64 // what allocations may use
 	disk             int64
 	usedCPU, usedMem int64
 	usedDisk         int64
 	allocs           int
-	ports            []uint16 // held, sorted, as often as held
 	reserved         []uint16 // never given out, sorted
+	ports            []uint16 // held, sorted, as often as held
 	cores            []uint16 // held
-	minDyn, maxDyn   int
-	owned            bool // ports and cores are our own copies
+	owned            bool     // ports and cores are our own copies
 	pool             *Pool
 	shut             bool // nobody else can wait for what the pool's placement waits for
 }
 
-func newPlace(node *structs.Node, usage *structs.NodeUsage) place {
-	p := place{node: node, minDyn: structs.DefaultMinDynamicPort, maxDyn: structs.DefaultMaxDynamicPort}
-	p.setTotal()
-	if r := node.NodeResources; r != nil {
-		if r.MinDynamicPort > 0 {
-			p.minDyn = r.MinDynamicPort
-		}
-		if r.MaxDynamicPort > 0 {
-			p.maxDyn = r.MaxDynamicPort
-		}
-	}
-	for _, hn := range node.HostNetworks {
-		if hn.ReservedPorts != "" {
-			more, _ := structs.ParsePortRanges(hn.ReservedPorts) // a node with an unreadable list does not start
-			p.reserved = append(slices.Clone(p.reserved), more...)
-			slices.Sort(p.reserved)
-		}
-	}
+func newPlace(site *feasible.Site, usage *structs.NodeUsage) place {
+	p := place{site: site}
+	p.look(site, usage)
+	return p
+}
+
+// look takes in what is known of the node, and what is held there.
+func (p *place) look(site *feasible.Site, usage *structs.NodeUsage) {
+	p.node, p.cpu, p.memory, p.disk, p.reserved = site.Node, site.CPU, site.Memory, site.Disk, site.Reserved
 	if usage != nil {
 		p.usedCPU, p.usedMem, p.usedDisk, p.allocs = usage.CPU, usage.MemoryMB, usage.DiskMB, usage.Allocs
 		p.ports, p.cores = usage.Ports, usage.Cores
 	}
-	return p
-}
-
-// setTotal is what allocations may use: all but what is reserved for the host.
-func (p *place) setTotal() {
-	total := p.node.ComparableResources()
-	p.cpu, p.memory, p.disk, p.reserved = total.CPU, total.MemoryMB, total.DiskMB, total.Ports
 }
 
 // lacks gives the first dimension in which the ask does not fit, "" when it fits. relief is what the allocation that
@@ -81,7 +66,7 @@ func (p *place) lacks(a *ask, relief *structs.Comparable) string {
 		if p.freeCores(relief) < a.cores {
 			return dimensionCores
 		}
-		cpu += int64(a.cores) * p.coreMHz()
+		cpu += int64(a.cores) * p.site.CoreMHz
 	}
 	switch {
 	case cpu+a.cpu > p.cpu:
@@ -111,7 +96,7 @@ func (p *place) missing(a *ask, relief *structs.Comparable, dimension string) in
 	}
 	switch dimension {
 	case dimensionCPU:
-		return cpu + a.cpu + int64(a.cores)*p.coreMHz() - p.cpu
+		return cpu + a.cpu + int64(a.cores)*p.site.CoreMHz - p.cpu
 	case dimensionMemory:
 		return mem + a.memory - p.memory
 	case dimensionDisk:
@@ -136,13 +121,13 @@ func (p *place) portFree(port int, relief *structs.Comparable) bool {
 
 // dynamicLeft is the quick answer: there are certainly n free ports in the dynamic range.
 func (p *place) dynamicLeft(n int) bool {
-	return p.maxDyn-p.minDyn+1-len(p.ports)-len(p.reserved) >= n
+	return p.site.MaxPort-p.site.MinPort+1-len(p.ports)-len(p.reserved) >= n
 }
 
 // countDynamic counts the free ports of the dynamic range, those aside which the ask names itself.
 func (p *place) countDynamic(a *ask, relief *structs.Comparable) int {
 	free := 0
-	for port := p.minDyn; port <= p.maxDyn; port++ {
+	for port := p.site.MinPort; port <= p.site.MaxPort; port++ {
 		if p.portFree(port, relief) && !a.names(port) {
 			free++
 		}
@@ -157,15 +142,6 @@ func (a *ask) names(port int) bool {
 		}
 	}
 	return false
-}
-
-// coreMHz is the share of one core.
-func (p *place) coreMHz() int64 {
-	r := p.node.NodeResources
-	if r == nil || r.Cpu.TotalCpuCores == 0 {
-		return 0
-	}
-	return r.Cpu.CpuShares / int64(r.Cpu.TotalCpuCores)
 }
 
 func (p *place) coreFree(core uint16, relief *structs.Comparable) bool {

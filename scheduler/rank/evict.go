@@ -234,7 +234,7 @@ func (t *trial) Lack() preempt.Lack {
 		cpu, mem, disk = cpu-t.relief.CPU, mem-t.relief.MemoryMB, disk-t.relief.DiskMB
 	}
 	if t.ask.cores > 0 {
-		cpu += int64(t.ask.cores) * p.coreMHz()
+		cpu += int64(t.ask.cores) * p.site.CoreMHz
 	}
 	l := preempt.Lack{
 		CPU: max(0, cpu+t.ask.cpu-p.cpu), MemoryMB: max(0, mem+t.ask.memory-p.memory), DiskMB: max(0, disk+t.ask.disk-p.disk),

@@ -1,6 +1,9 @@
 package rank
 
-import "github.com/nomadlite/nomadlite/structs"
+import (
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
+	"github.com/nomadlite/nomadlite/structs"
+)
 
 // Newcomer is an allocation that a plan wants to put on a node.
 type Newcomer struct {
@@ -14,7 +17,9 @@ type Newcomer struct {
 // is exhausted, by the very rules by which a Placer places. The planner of schedtest asks it; a server's plan applier
 // has its own rules (nomadlite/plan), since it also weighs plans in flight and chains of replacements.
 func Fits(node *structs.Node, usage *structs.NodeUsage, newcomers []Newcomer) (bool, string) {
-	p := newPlace(node, usage)
+	site := feasible.NewSite(node)
+	var p place
+	p.look(&site, usage) // keeps site off the heap
 	for i := range newcomers {
 		n := &newcomers[i]
 		for _, port := range n.Resources.Ports {

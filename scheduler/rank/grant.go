@@ -39,7 +39,7 @@ func (p *place) grantTask(
 				*taken = insert(*taken, []uint16{core})
 			}
 		}
-		t.Cpu.CpuShares = int64(cores) * p.coreMHz()
+		t.Cpu.CpuShares = int64(cores) * p.site.CoreMHz
 	}
 	t.Memory.MemoryMB = int64(structs.Val(r.MemoryMB))
 	if a.oversold {
@@ -91,12 +91,12 @@ func (p *place) grantNetworks(a *ask, res *structs.AllocatedResources, relief *s
 	for i := range a.static {
 		assign(&a.static[i], a.static[i].port.Value, true)
 	}
-	span := uint64(max(1, p.maxDyn-p.minDyn+1))
+	span := uint64(max(1, p.site.MaxPort-p.site.MinPort+1))
 	for i := range a.dynamic {
 		// The start is spread by the evaluation, so that parallel evaluations rarely want the same port.
 		at := mix(seed+uint64(i)*0x9E3779B97F4A7C15) % span
 		for range span {
-			port := p.minDyn + int(at)
+			port := p.site.MinPort + int(at)
 			if p.portFree(port, relief) && !contains(chosen, port) {
 				assign(&a.dynamic[i], port, false)
 				break

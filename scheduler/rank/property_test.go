@@ -308,9 +308,9 @@ func (w *world) placer() *rank.Placer {
 		}
 	}
 	scope := &feasible.Scope{Pool: "default", Nodes: w.nodes, InPool: len(w.nodes)}
-	r := rank.New(rank.Config{Seed: "eval", Algorithm: w.algorithm}, w.job, scope, peers, func(n *structs.Node) *structs.NodeUsage {
+	r := rank.New(rank.Config{Seed: "eval", Algorithm: w.algorithm}, w.job, scope, peers, func(site *feasible.Site) *structs.NodeUsage {
 		u := &structs.NodeUsage{}
-		for _, a := range w.on(n.ID) {
+		for _, a := range w.on(site.Node.ID) {
 			u.Add(a)
 		}
 		return u

@@ -44,7 +44,7 @@ type Ranker struct {
 
 // New reads the usage of each node of the scope; usage may answer nil for an empty node.
 func New(
-	cfg Config, job *structs.Job, scope *feasible.Scope, peers []Peer, usage func(*structs.Node) *structs.NodeUsage,
+	cfg Config, job *structs.Job, scope *feasible.Scope, peers []Peer, usage func(*feasible.Site) *structs.NodeUsage,
 ) *Ranker {
 	r := &Ranker{
 		cfg: cfg, job: job, scope: scope, peers: peers,
@@ -53,7 +53,8 @@ func New(
 	}
 	seed := hash(fnvOffset, cfg.Seed)
 	for i, node := range scope.Nodes {
-		r.places[i] = newPlace(node, usage(node))
+		site := scope.Site(i)
+		r.places[i] = newPlace(site, usage(site))
 		r.ties[i] = mix(hash(seed, node.ID))
 	}
 	return r
@@ -105,11 +106,18 @@ type Placer struct {
 	distinct []*distinct
 	hosts    []int32 // by node: the allocations that distinct_hosts counts; nil without such a constraint
 	metric   structs.AllocationMetric
-	hopeless bool // evictions helped no request that is like any other
-	shared   bool // the maps of metric were handed out and must be copied before they change
+	hopeless bool      // evictions helped no request that is like any other
+	verdicts []verdict // of the group, by number of the class; empty when a class does not settle it
+	shared   bool      // the maps of metric were handed out and must be copied before they change
 }
 
 // entry states of a node.
+// verdict is what the group says of a class.
+type verdict struct {
+	known, ok bool
+	reason    string
+}
+
 const (
 	nodeOpen      = iota // feasible, fits
 	nodeFiltered         // not feasible
@@ -140,6 +148,9 @@ func (r *Ranker) Group(tg *structs.TaskGroup, group *feasible.Group) *Placer {
 		entries:  make([]entry, len(r.places)),
 	}
 	p.heaps.init(p)
+	if group.ClassDecides() {
+		p.verdicts = make([]verdict, r.scope.Classes())
+	}
 	p.metric = structs.AllocationMetric{
 		NodesEvaluated: len(r.places),
 		NodesInPool:    r.scope.InPool,
@@ -190,7 +201,7 @@ func (p *Placer) countPeers() {
 // admit decides the state of a node and scores it when it is open.
 func (p *Placer) admit(i int) {
 	e, pl := &p.entries[i], &p.r.places[i]
-	ok, reason := p.group.Check(pl.node)
+	ok, reason := p.check(pl)
 	if ok {
 		reason = p.distinctReason(i, nil)
 	}
@@ -209,6 +220,18 @@ func (p *Placer) admit(i int) {
 
 // distinctReason says which distinct constraint keeps another allocation off the node, "" for none. replaced does not
 // count, since it ends first.
+func (p *Placer) check(pl *place) (ok bool, reason string) {
+	if class := int(pl.site.Class); class >= 0 && class < len(p.verdicts) {
+		v := &p.verdicts[class]
+		if !v.known {
+			v.known = true
+			v.ok, v.reason = p.group.Check(pl.node)
+		}
+		return v.ok, v.reason
+	}
+	return p.group.Check(pl.node)
+}
+
 func (p *Placer) distinctReason(i int, replaced *structs.Allocation) string {
 	if p.hosts != nil {
 		count := p.hosts[i]
@@ -307,7 +330,7 @@ func (p *Placer) rate(i int) {
 func (p *Placer) pack(pl *place, relief *structs.Comparable) float64 {
 	cpu, mem := pl.usedCPU+p.ask.cpu, pl.usedMem+p.ask.memory
 	if p.ask.cores > 0 {
-		cpu += int64(p.ask.cores) * pl.coreMHz()
+		cpu += int64(p.ask.cores) * pl.site.CoreMHz
 	}
 	if relief != nil {
 		cpu, mem = cpu-relief.CPU, mem-relief.MemoryMB

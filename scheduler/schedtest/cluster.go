@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/nomadlite/nomadlite/scheduler/feasible"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -84,15 +84,13 @@ func (c *Cluster) Nodes() iter.Seq[*structs.Node] { return slices.Values(c.nodeO
 // NodeUsage gives what the allocations of a node hold.
 func (c *Cluster) NodeUsage(id string) *structs.NodeUsage { return c.usage[id] }
 
-// NodeUsages gives the usages of all nodes that ever had an allocation, by node id.
-func (c *Cluster) NodeUsages() iter.Seq2[string, *structs.NodeUsage] {
-	return func(yield func(string, *structs.NodeUsage) bool) {
-		for _, id := range slices.Sorted(maps.Keys(c.usage)) {
-			if !yield(id, c.usage[id]) {
-				return
-			}
-		}
+// Fleet gives all nodes and their usages, as the servers' state does.
+func (c *Cluster) Fleet() (*feasible.Fleet, []*structs.NodeUsage) {
+	usages := make([]*structs.NodeUsage, len(c.nodeOrder))
+	for i, n := range c.nodeOrder {
+		usages[i] = c.usage[n.ID]
 	}
+	return feasible.NewFleet(c.Nodes()), usages
 }
 
 // Eval gives an evaluation, nil when there is none.
