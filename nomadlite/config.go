@@ -36,6 +36,9 @@ type Config struct {
 	// Listener is port 4647. When it is nil, New listens on RPCAddr.
 	Listener net.Listener
 	RPCAddr  string // host:port; default "0.0.0.0:4647"
+	// RPCHandshakeTimeout and RPCMaxConnsPerClient are session.Config's HandshakeTimeout and MaxConnsPerHost.
+	RPCHandshakeTimeout  time.Duration
+	RPCMaxConnsPerClient int
 	// RPCAdvertise is the host:port which others reach port 4647 under; default the listener's address, with the first
 	// private address of the host for a wildcard.
 	RPCAdvertise  string

@@ -209,7 +209,8 @@ func (s *Server) run(ctx context.Context) error {
 		return errors.Join(err, s.listener.Close())
 	}
 	s.port, err = session.New(session.Config{Logger: s.cfg.Logger, Listener: s.listener, Advertise: s.Addr(), ServerID: id,
-		Region: s.cfg.Region, Key: key, NodeSecret: s.nodeSecret})
+		Region: s.cfg.Region, Key: key, NodeSecret: s.nodeSecret,
+		HandshakeTimeout: s.cfg.RPCHandshakeTimeout, MaxConnsPerHost: s.cfg.RPCMaxConnsPerClient})
 	if err != nil {
 		return errors.Join(err, s.listener.Close())
 	}

@@ -162,3 +162,35 @@ client {
 		}
 	}
 }
+
+func TestLimitsOfTheRPCPort(t *testing.T) {
+	for text, want := range map[string]struct {
+		conns   int
+		timeout time.Duration
+		fault   string
+	}{
+		``: {conns: 100},
+		`limits { rpc_max_conns_per_client = 7 }`:   {conns: 7},
+		`limits { rpc_max_conns_per_client = 0 }`:   {},
+		`limits { rpc_max_conns_per_client = -1 }`:  {fault: "limits.rpc_max_conns_per_client"},
+		`limits { rpc_handshake_timeout = "2s" }`:   {conns: 100, timeout: 2 * time.Second},
+		`limits { rpc_handshake_timeout = "0s" }`:   {conns: 100, timeout: time.Hour},
+		`limits { rpc_handshake_timeout = "soon" }`: {fault: "limits.rpc_handshake_timeout"},
+	} {
+		c, err := Parse("a.hcl", []byte("data_dir = \"/d\"\nserver {\n enabled = true\n bootstrap_expect = 1\n}\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Resolve(c, false)
+		switch {
+		case want.fault != "":
+			if err == nil || !strings.Contains(err.Error(), want.fault) {
+				t.Errorf("%s: %v", text, err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		case s.Server.RPCMaxConnsPerClient != want.conns || s.Server.RPCHandshakeTimeout != want.timeout:
+			t.Errorf("%s: %d connections, %s", text, s.Server.RPCMaxConnsPerClient, s.Server.RPCHandshakeTimeout)
+		}
+	}
+}

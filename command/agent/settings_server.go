@@ -3,6 +3,7 @@ package agent
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nomadlite/nomadlite/nomadlite"
 	"github.com/nomadlite/nomadlite/nomadlite/endpoint"
@@ -55,8 +56,28 @@ func (r *resolver) server(s *Settings) *nomadlite.Config {
 	if in.RaftProtocol != nil && *in.RaftProtocol != 3 && *in.RaftProtocol != 0 {
 		r.faults.Addf("server.raft_protocol: only version 3 is supported, not %d", *in.RaftProtocol)
 	}
+	r.limits(out)
 	r.join(in, out)
 	return out
+}
+
+// limits reads the bounds of port 4647. Only "0" takes the bound of connections away; a handshake always has one.
+func (r *resolver) limits(out *nomadlite.Config) {
+	out.RPCMaxConnsPerClient = 100
+	in := r.c.Limits
+	if in == nil {
+		return
+	}
+	out.RPCHandshakeTimeout = r.duration("limits.rpc_handshake_timeout", in.RPCHandshakeTimeout)
+	if in.RPCHandshakeTimeout != nil && out.RPCHandshakeTimeout == 0 {
+		out.RPCHandshakeTimeout = time.Hour // the protocol's own bound is shorter
+	}
+	if n := in.RPCMaxConnsPerClient; n != nil {
+		if *n < 0 {
+			r.faults.Addf("limits.rpc_max_conns_per_client: %d is below 0", *n)
+		}
+		out.RPCMaxConnsPerClient = *n
+	}
 }
 
 // search reads the bounds of fuzzy searches.

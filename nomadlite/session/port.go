@@ -33,6 +33,11 @@ type Config struct {
 	NodeSecret func(nodeID string) (secret string, known bool)
 	// DialTimeout bounds a connection to another server, handshake included; 0 is 5 s.
 	DialTimeout time.Duration
+	// HandshakeTimeout is within what an accepted connection has to show who it is; 0 is 5 s, and more than 10 s counts as
+	// that.
+	HandshakeTimeout time.Duration
+	// MaxConnsPerHost bounds the connections of one address that have not proven to be a server's; 0 is no bound.
+	MaxConnsPerHost int
 }
 
 // Handlers answer what arrives on sessions; each is asked once a session, with who is at the other end.
@@ -48,6 +53,7 @@ type Port struct {
 	raft  *raftLayer
 	nodes *Nodes
 	peers *peers
+	door  *door
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -75,10 +81,14 @@ func New(cfg Config) (*Port, error) {
 	if cfg.DialTimeout == 0 {
 		cfg.DialTimeout = 5 * time.Second
 	}
+	if cfg.HandshakeTimeout == 0 {
+		cfg.HandshakeTimeout = 5 * time.Second
+	}
 	if cfg.NodeSecret == nil {
 		cfg.NodeSecret = func(string) (string, bool) { return "", false }
 	}
-	p := &Port{cfg: cfg, log: cfg.Logger.Named("session"), ready: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	p := &Port{cfg: cfg, log: cfg.Logger.Named("session"), ready: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		door: newDoor(cfg.MaxConnsPerHost)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.raft = &raftLayer{port: p, accepted: make(chan net.Conn), closed: make(chan struct{})}
 	p.nodes = &Nodes{port: p, sessions: map[string][]*nodeSession{}, holders: map[string]string{}}
@@ -119,13 +129,24 @@ func (p *Port) Run(ctx context.Context, h Handlers) error {
 			}
 			break
 		}
+		guest, news := p.door.enter(conn)
+		if guest == nil && news {
+			p.log.Warn("refused a connection: its host has too many (limits.rpc_max_conns_per_client)",
+				"remote", conn.RemoteAddr(), "limit", p.cfg.MaxConnsPerHost)
+		}
+		if guest == nil {
+			_ = conn.Close()
+			continue
+		}
 		if !p.own(conn) {
+			guest.leave()
 			_ = conn.Close()
 			continue
 		}
 		go func() {
 			defer p.owned.Done()
-			p.accept(conn)
+			defer guest.leave()
+			p.accept(conn, guest)
 		}()
 	}
 	p.shut()
@@ -176,7 +197,7 @@ func (p *Port) disown(conn net.Conn) {
 }
 
 // accept greets one connection and serves it to its end.
-func (p *Port) accept(raw net.Conn) {
+func (p *Port) accept(raw net.Conn, guest *guest) {
 	defer p.disown(raw)
 	tune(raw)
 	conn, err := p.secure(raw)
@@ -185,9 +206,11 @@ func (p *Port) accept(raw net.Conn) {
 		p.log.Warn("refused a connection", "remote", raw.RemoteAddr(), "error", err)
 		return
 	}
-	hello, err := wire.Greet(p.ctx, conn, wire.AcceptConfig{
+	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.HandshakeTimeout)
+	hello, err := wire.Greet(ctx, conn, wire.AcceptConfig{
 		Server: p.cfg.ServerID, Region: p.cfg.Region, Key: p.cfg.Key, Admit: p.admit,
 	})
+	cancel()
 	if err != nil {
 		_ = conn.Close()
 		if p.ctx.Err() == nil {
@@ -195,6 +218,7 @@ func (p *Port) accept(raw net.Conn) {
 		}
 		return
 	}
+	guest.greeted(len(p.cfg.Key) > 0 && hello.Protocol != wire.ByteNode)
 	switch hello.Protocol {
 	case wire.ByteRaft:
 		p.disown(raw) // raft closes it
@@ -211,7 +235,7 @@ func (p *Port) secure(raw net.Conn) (net.Conn, error) {
 	if p.cfg.TLS == nil {
 		return raw, nil
 	}
-	_ = raw.SetReadDeadline(time.Now().Add(p.cfg.DialTimeout))
+	_ = raw.SetReadDeadline(time.Now().Add(p.cfg.HandshakeTimeout))
 	pc := &peekedConn{Conn: raw, br: bufio.NewReaderSize(raw, 16)}
 	first, err := pc.br.Peek(1)
 	if err != nil {
