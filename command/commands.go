@@ -20,7 +20,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"namespace", "Work with namespaces"}, {"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
-		{"operator scheduler", "The scheduler's configuration"}, {"service", "Work with registered services"},
+		{"operator scheduler", "The scheduler's configuration"}, {"scaling", "What autoscalers read"},
+		{"scaling policy", "Work with scaling policies"}, {"service", "Work with registered services"},
 	} {
 		out[g.name] = func() (cli.Command, error) { return g, nil }
 	}

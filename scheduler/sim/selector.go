@@ -16,8 +16,8 @@ var selectorWords = map[string]func(*structs.Node) string{
 }
 
 // Selector reads which nodes a text names: node=NAME, id=, class=, datacenter=, pool=, attr.NAME=, meta.NAME=, or NAME= for
-// metadata, such as rack=r1. The class of nodes without one is NoClass. Several joined by commas must all hold. A text that cannot be read is an error coded as
-// invalid.
+// metadata, such as rack=r1. Several joined by commas must all hold. The class of nodes without one is NoClass. A text
+// that cannot be read is an error coded as invalid.
 func Selector(text string) (func(*structs.Node) bool, error) {
 	var all []func(*structs.Node) bool
 	for _, word := range strings.Split(text, ",") {

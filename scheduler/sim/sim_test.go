@@ -161,3 +161,35 @@ func TestWhatIsNotThereIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A node pool's configuration goes before the cluster's for the jobs of that pool, and for no others.
+func TestNodePoolsHaveTheirOwnConfiguration(t *testing.T) {
+	s := New(Config{Now: start(), Scheduler: &structs.SchedulerConfiguration{SchedulerAlgorithm: "binpack", MemoryOversubscriptionEnabled: true},
+		Pools: []*structs.NodePool{{Name: "wide", SchedulerConfiguration: &structs.NodePoolSchedulerConfiguration{
+			SchedulerAlgorithm: "spread", MemoryOversubscriptionEnabled: structs.Ptr(false)}}}})
+	all := nodes(0, 8)
+	for _, n := range all[4:] {
+		n.NodePool = "wide"
+	}
+	e := Event{AddNodes: all}
+	for i := range 3 {
+		for _, pool := range []string{"default", "wide"} {
+			j := job(fmt.Sprint(pool, i), "service", 1, 50)
+			j.NodePool = structs.Ptr(pool)
+			j.TaskGroups[0].Tasks[0].Resources.MemoryMaxMB = structs.Ptr(512)
+			e.Run = append(e.Run, j)
+		}
+	}
+	do(t, s, e)
+	used := map[string]map[string]bool{"default": {}, "wide": {}}
+	for _, a := range s.Allocs() {
+		pool := s.Node(a.NodeID).NodePool
+		used[pool][a.NodeID] = true
+		if more := a.AllocatedResources.Tasks["main"].Memory.MemoryMaxMB; (more > 256) != (pool == "default") {
+			t.Errorf("%s in pool %s may use %d MB", a.Name, pool, more)
+		}
+	}
+	if len(used["default"]) != 1 || len(used["wide"]) != 3 {
+		t.Errorf("nodes in use: %v", used)
+	}
+}
