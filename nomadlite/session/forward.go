@@ -94,7 +94,7 @@ func (t *leaderTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		if addr := lead.LeaderAddr(); addr != "" && addr != t.f.port.Addr() {
 			var res *http.Response
 			began := time.Now()
-			res, err = t.attempt(req, addr, repeatable)
+			res, err = t.attempt(search, req, addr, repeatable)
 			switch {
 			case err == nil || req.Context().Err() != nil:
 				return res, err
@@ -124,7 +124,8 @@ func (t *leaderTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // attempt sends the request to the leader at addr and gives it up when another server leads: a leader that hangs would be
 // waited for until its connection is found dead. A write gets some time more for its answer, since it is not sent again.
-func (t *leaderTripper) attempt(req *http.Request, addr string, repeatable bool) (*http.Response, error) {
+// search bounds how long a connection may take.
+func (t *leaderTripper) attempt(search context.Context, req *http.Request, addr string, repeatable bool) (*http.Response, error) {
 	ctx, give := context.WithCancelCause(req.Context()) // an answer is read under it, so it ends with the request's
 	answered := make(chan struct{})
 	defer close(answered)
@@ -151,15 +152,15 @@ func (t *leaderTripper) attempt(req *http.Request, addr string, repeatable bool)
 		}
 		give(errSuperseded)
 	}()
-	res, err := t.send(req.WithContext(ctx), addr)
+	res, err := t.send(search, req.WithContext(ctx), addr)
 	if err != nil && req.Context().Err() == nil && context.Cause(ctx) != nil {
 		err = errSuperseded
 	}
 	return res, err
 }
 
-func (t *leaderTripper) send(req *http.Request, addr string) (*http.Response, error) {
-	s, err := t.f.port.peers.get(t.ctx, addr)
+func (t *leaderTripper) send(search context.Context, req *http.Request, addr string) (*http.Response, error) {
+	s, err := t.f.port.peers.get(search, addr)
 	if err != nil {
 		return nil, err
 	}
