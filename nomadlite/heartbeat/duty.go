@@ -290,9 +290,15 @@ func (d *Duty) begin() {
 			}
 			waits := a.Condition.Status == structs.ConditionUnknown ||
 				a.Condition.Status == structs.ConditionAway && node.Maintenance == nil
-			if waits && !a.ClientTerminal() && !endless(a.Condition) &&
-				(until.IsZero() || a.Condition.Until.Before(until)) {
-				until = a.Condition.Until
+			if !waits || a.ClientTerminal() {
+				continue
+			}
+			at := a.Condition.Until
+			if endless(a.Condition) {
+				at = d.began.Add(lookAgain)
+			}
+			if until.IsZero() || at.Before(until) {
+				until = at
 			}
 		}
 		if !until.IsZero() {

@@ -76,3 +76,27 @@ func TestReadyNodeIsOfferedToSystemJobs(t *testing.T) {
 		}
 	})
 }
+
+// TestToldToStopWhileItWasWaitedForWithoutEnd: whoever takes its place waits for lost_after at most, by a new leader too.
+func TestToldToStopWhileItWasWaitedForWithoutEnd(t *testing.T) {
+	group := &structs.TaskGroup{Name: structs.Ptr("g"), Disconnect: &structs.DisconnectStrategy{LostAfter: structs.Ptr(time.Hour),
+		Replace: structs.Ptr(false)}}
+	for _, again := range []bool{false, true} {
+		withRig(t, group, func(r *rig) {
+			r.pass(r.beat("n1", true) + 11*time.Second)
+			r.expect("a2", r.alloc("a2"), structs.AllocClientStatusUnknown)
+			r.pass(30 * time.Minute)
+			r.apply(fsm.KindPlanApply, &fsm.PlanApply{Now: time.Now().UnixNano(), Plans: []*structs.Plan{{Stops: map[string][]*structs.AllocStop{
+				"n1": {{ID: "a2", DesiredStatus: structs.AllocDesiredStatusStop}}}}}})
+			if again {
+				r.end()
+				r.lead()
+			}
+			r.pass(29 * time.Minute)
+			r.expect("a2 within lost_after", r.alloc("a2"), structs.AllocClientStatusUnknown)
+			r.pass(2 * time.Minute)
+			r.expect("a2 after it", r.alloc("a2"), structs.AllocClientStatusLost)
+			r.expect("n1", r.node("n1"), structs.NodeStatusDown)
+		})
+	}
+}

@@ -91,6 +91,7 @@ func (j Judge) Missed(node *structs.Node, allocs []*structs.Allocation, lastBeat
 		if p.forever {
 			o.Update.Conditions[a.ID] = structs.Condition{Status: structs.ConditionUnknown, Since: j.Now,
 				Reason: "node missed its heartbeat"}
+			o.soonest(j.Now.Add(lookAgain))
 			continue
 		}
 		if fenced := lastBeat.Add(p.fence); p.fence > 0 && fenced.After(until) {
@@ -127,7 +128,7 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBea
 			spared = append(spared, a)
 			continue
 		}
-		if a.ClientTerminal() || endless(a.Condition) {
+		if a.ClientTerminal() {
 			continue
 		}
 		if a.Condition.Status == structs.ConditionAway && node.Maintenance == nil {
@@ -143,6 +144,13 @@ func (j Judge) Expired(node *structs.Node, allocs []*structs.Allocation, lastBea
 			continue
 		}
 		p, until := patienceOf(a, node), a.Condition.Until
+		if endless(a.Condition) {
+			if p.forever {
+				o.soonest(j.Now.Add(lookAgain))
+				continue
+			}
+			until = a.Condition.Since.Add(p.lostAfter) // it was told to stop since
+		}
 		if fenced := lastBeat.Add(p.fence); p.fence > 0 && fenced.After(until) {
 			until = fenced // of a leader that has begun since, or has heard of the node once more
 		}
@@ -197,9 +205,12 @@ func (j Judge) Announced(node *structs.Node, allocs []*structs.Allocation, lastB
 	var until time.Time
 	for _, a := range allocs {
 		c := a.Condition
+		if endless(c) {
+			c.Until = j.Now.Add(lookAgain)
+		}
 		if c.Status != structs.ConditionUnknown || a.ClientTerminal() {
 			waiting = append(waiting, a)
-		} else if !endless(c) && (until.IsZero() || c.Until.Before(until)) {
+		} else if until.IsZero() || c.Until.Before(until) {
 			until = c.Until
 		}
 	}
@@ -247,6 +258,10 @@ const reasonSpared = "the servers have a new leader, which waits for the node"
 func overlooked(a *structs.Allocation) bool {
 	return !a.ClientTerminal() && (a.Condition.Status == "" || a.Condition.Status == structs.ConditionOK)
 }
+
+// lookAgain is how often a silent node is looked at for what is waited for without end. Once that was told to stop somebody
+// may wait for its end, and it has its group's lost_after only.
+const lookAgain = time.Minute
 
 // endless says that a condition ends only when the node is heard again, or somebody stops the allocation.
 func endless(c structs.Condition) bool { return c.Until.IsZero() }
