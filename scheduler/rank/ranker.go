@@ -106,12 +106,20 @@ type Placer struct {
 	distinct []*distinct
 	hosts    []int32 // by node: the allocations that distinct_hosts counts; nil without such a constraint
 	metric   structs.AllocationMetric
-	hopeless bool      // evictions helped no request that is like any other
+	hopeless bool // evictions helped no request that is like any other
+	packs    [64]packed
 	verdicts []verdict // of the group, by number of the class; empty when a class does not settle it
 	shared   bool      // the maps of metric were handed out and must be copied before they change
 }
 
 // entry states of a node.
+// packed remembers the score of one way in which a node is filled: total and used cpu, total and used memory.
+type packed struct {
+	of    [4]int64
+	score float64
+	set   bool
+}
+
 // verdict is what the group says of a class.
 type verdict struct {
 	known, ok bool
@@ -335,7 +343,14 @@ func (p *Placer) pack(pl *place, relief *structs.Comparable) float64 {
 	if relief != nil {
 		cpu, mem = cpu-relief.CPU, mem-relief.MemoryMB
 	}
-	return packScore(p.r.cfg.Algorithm, free(pl.cpu, cpu), free(pl.memory, mem))
+	// Many nodes are filled alike.
+	key := [4]int64{pl.cpu, cpu, pl.memory, mem}
+	known := &p.packs[uint64(key[0]^key[1]*31^key[2]*127^key[3]*8191)%uint64(len(p.packs))]
+	if !known.set || known.of != key {
+		known.set, known.of = true, key
+		known.score = packScore(p.r.cfg.Algorithm, free(pl.cpu, cpu), free(pl.memory, mem))
+	}
+	return known.score
 }
 
 // sum adds up the scores that apply; those that say nothing do not count.
