@@ -101,7 +101,8 @@ func (c *Client) setMetadata(changes map[string]*string, durable chan<- error) (
 	}
 	maps.Copy(dynamic, changes)
 	if len(dynamic) > maxMetadata {
-		return nil, structs.Errorf(structs.CodeInvalid, "a node has at most %d keys of metadata that were set or unset, not %d", maxMetadata, len(dynamic))
+		return nil, structs.Errorf(structs.CodeInvalid, "a node has at most %d keys of metadata that were set or unset, not %d",
+			maxMetadata, len(dynamic))
 	}
 	c.dynamicMeta = dynamic
 	c.db.Put(state.Node, metadataKey, dynamic, func(err error) { durable <- err })

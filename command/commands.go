@@ -94,6 +94,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(configValidate())
 	add(fmtCommand())
 	add(agentInfo())
+	add(agentCheck())
 	add(schedulerGetConfig())
 	add(schedulerSetConfig())
 	add(operatorSim())

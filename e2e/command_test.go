@@ -135,3 +135,14 @@ func TestMetadataOfANodeThatRuns(t *testing.T) {
 	node.Start()
 	p.server.prints([]string{"node", "meta", "read", "-node-id", id, "-t", "{{.Meta}}"}, "map[own:1 role:db]")
 }
+
+func TestWhatAnAgentKnowsOfItself(t *testing.T) {
+	a := newAgent(t, nil)
+	a.Start()
+	a.refused("Say what to show", "node", "config")
+	a.prints([]string{"node", "config", "-servers"}, "127.0.0.1:")
+	a.prints([]string{"check"}, "known peers: 0", "known servers: 1", "last heartbeat")
+	if out, errs, code := a.cli("", "check", "-min-peers=2"); code != 2 {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}

@@ -44,7 +44,5 @@ func TestNamespacesByTheCommandLine(t *testing.T) {
 	a.refused("non-terminal", "namespace", "delete", "team")
 	a.prints([]string{"namespace", "delete", "third"}, `Successfully deleted namespace "third"!`)
 	a.refused("not found", "namespace", "delete", "third")
-	a.refused("Say what to show", "node", "config")
-	a.prints([]string{"node", "config", "-servers"}, "127.0.0.1:")
 	a.ok("job", "stop", "-namespace=team", "-purge", "-immediate", "web")
 }
