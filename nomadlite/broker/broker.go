@@ -41,7 +41,7 @@ type Broker struct {
 	paused     bool
 	delivered  uint64                // evaluations handed out since the process started, each time
 	changed    chan struct{}         // closed when something may have become ready
-	superseded []*structs.Evaluation // to be cancelled
+	superseded []*structs.Evaluation // to be stored as cancelled
 	timer      chan struct{}         // a token when the next due time may have changed
 	chores     chan struct{}         // a token when there is something to record
 }
@@ -218,7 +218,7 @@ func (b *Broker) load(store *state.Store) (index uint64) {
 	for eval := range snap.Evals(nil, structs.AllNamespaces) {
 		switch {
 		case eval.ShouldEnqueue():
-			b.queue.Enqueue(now, eval, false)
+			b.enqueueLocked(now, eval)
 		case eval.ShouldBlock():
 			b.blockLocked(now, eval, true)
 		default:
@@ -230,10 +230,33 @@ func (b *Broker) load(store *state.Store) (index uint64) {
 	return snap.Index()
 }
 
+// Why evaluations are cancelled.
+const (
+	byNewer  = "superseded by a newer evaluation of the same job"
+	byOthers = "an earlier evaluation of the same job, which had not begun, looks at the same"
+)
+
+func (b *Broker) cancelLocked(why string, evals ...*structs.Evaluation) {
+	for _, eval := range evals {
+		cancelled := eval.Copy()
+		cancelled.Status, cancelled.StatusDescription = structs.EvalStatusCancelled, why
+		b.superseded = append(b.superseded, cancelled)
+	}
+}
+
+// enqueueLocked takes a pending evaluation in, or cancels it when another one does its work.
+func (b *Broker) enqueueLocked(now time.Time, eval *structs.Evaluation) {
+	if b.queue.Redundant(eval) {
+		b.cancelLocked(byOthers, eval)
+		return
+	}
+	b.queue.Enqueue(now, eval, false)
+}
+
 func (b *Broker) blockLocked(now time.Time, eval *structs.Evaluation, background bool) {
 	wake, superseded := b.blocked.Block(eval, asksOf(b.store, eval))
 	if superseded != nil {
-		b.superseded = append(b.superseded, superseded)
+		b.cancelLocked(byNewer, superseded)
 	}
 	if !wake && Contended(eval) {
 		b.blocked.RetryAt(eval.ID, now.Add(b.retryWait+time.Duration(b.random(int64(b.retryWait)))))
@@ -332,12 +355,7 @@ func (b *Broker) chore() (*fsm.EvalUpdate, map[string]string) {
 	defer b.mu.Unlock()
 	now := time.Now()
 	req := &fsm.EvalUpdate{Now: now.UnixNano()}
-	for _, old := range b.superseded {
-		cancelled := old.Copy()
-		cancelled.Status = structs.EvalStatusCancelled
-		cancelled.StatusDescription = "superseded by a newer evaluation of the same job"
-		req.Evals = append(req.Evals, cancelled)
-	}
+	req.Evals = append(req.Evals, b.superseded...)
 	b.superseded = nil
 	failed := map[string]string{}
 	for len(failed) < 64 {

@@ -318,3 +318,60 @@ func TestBrokerPauses(t *testing.T) {
 		r.expect("a")
 	})
 }
+
+// TestOneEvaluationLooksAfterAllNodesOfAJob: what another one will see that has not begun is cancelled, and only that.
+func TestOneEvaluationLooksAfterAllNodesOfAJob(t *testing.T) {
+	lost := func(r *rig, id, job string, change func(*structs.Evaluation)) *structs.Evaluation {
+		e := r.eval(id, job, structs.EvalStatusPending)
+		e.TriggeredBy = structs.EvalTriggerNodeUpdate
+		if change != nil {
+			change(e)
+		}
+		return e
+	}
+	withRig(t, func(r *rig) {
+		r.put(lost(r, "before-1", "old", nil))
+		r.put(lost(r, "before-2", "old", nil))
+	}, func(r *rig) {
+		status := func(want string, ids ...string) {
+			t.Helper()
+			for _, id := range ids {
+				if e := r.log.Store.Eval(nil, id); e.Status != want || (e.StatusDescription == byOthers) != (want == structs.EvalStatusCancelled) {
+					t.Errorf("%s is %s (%s), want %s", id, e.Status, e.StatusDescription, want)
+				}
+			}
+		}
+		status(structs.EvalStatusPending, "before-1")
+		status(structs.EvalStatusCancelled, "before-2") // a new leader reads both
+		r.put(lost(r, "a1", "a", nil), lost(r, "a2", "a", nil), lost(r, "b1", "b", nil))
+		status(structs.EvalStatusPending, "a1", "b1")
+		status(structs.EvalStatusCancelled, "a2")
+		delay := time.Second
+		r.put(lost(r, "a-options", "a", func(e *structs.Evaluation) { e.NoShutdownDelay = true }),
+			lost(r, "a-kill", "a", func(e *structs.Evaluation) { e.KillTimeout = &delay }),
+			lost(r, "a-later", "a", func(e *structs.Evaluation) { e.WaitUntil = time.Now().Add(time.Hour) }),
+			lost(r, "a-other", "a", func(e *structs.Evaluation) { e.TriggeredBy = structs.EvalTriggerJobRegister }),
+			lost(r, "a-urgent", "a", func(e *structs.Evaluation) { e.Priority = 90 }),
+			lost(r, "a-system", "a", func(e *structs.Evaluation) { e.Type = structs.JobTypeSystem }))
+		status(structs.EvalStatusPending, "a-options", "a-kill", "a-later", "a-other", "a-urgent", "a-system")
+		for {
+			eval, token, err := r.broker.Dequeue(r.ctx, []string{structs.JobTypeService})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if eval.ID != "a1" {
+				done := eval.Copy()
+				done.Status = structs.EvalStatusComplete
+				r.put(done)
+				if err := r.broker.Ack(eval.ID, token); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			r.put(lost(r, "a3", "a", nil), lost(r, "a4", "a", nil)) // a1 may have looked already
+			status(structs.EvalStatusPending, "a3")
+			status(structs.EvalStatusCancelled, "a4")
+			break
+		}
+	})
+}

@@ -102,14 +102,14 @@ func (b *Broker) evalLocked(now time.Time, before, after *structs.Evaluation) {
 			b.blocked.Remove(before.ID)
 		}
 	case after.ShouldEnqueue():
-		b.queue.Enqueue(now, after, false)
+		b.enqueueLocked(now, after)
 	case after.ShouldBlock():
 		b.blockLocked(now, after, false)
 	case after.TerminalStatus():
 		b.queue.Remove(after.ID)
 		b.blocked.Remove(after.ID)
 		if after.Status == structs.EvalStatusComplete && len(after.FailedTGAllocs) == 0 && after.BlockedEval == "" {
-			b.superseded = append(b.superseded, b.blocked.Settled(after)...)
+			b.cancelLocked(byNewer, b.blocked.Settled(after)...)
 		}
 	}
 }

@@ -70,6 +70,7 @@ type Queue struct {
 	waiting map[structs.NamespacedID]*entryHeap // behind the holder
 	ready   map[string]*entryHeap               // by scheduler type
 	timers  timerHeap                           // delayed and flight, by due
+	errands map[errand]*entry                   // the evaluation that does it, wherever it is
 }
 
 // NewQueue makes an empty queue.
@@ -86,6 +87,7 @@ func (q *Queue) Flush() {
 	q.waiting = map[structs.NamespacedID]*entryHeap{}
 	q.ready = map[string]*entryHeap{}
 	q.timers = nil
+	q.errands = map[errand]*entry{}
 }
 
 // Enqueue takes an evaluation in; one that is known already stays as it is. Evaluations in the background are
@@ -97,6 +99,7 @@ func (q *Queue) Enqueue(now time.Time, eval *structs.Evaluation, background bool
 	e := &entry{eval: eval, background: background, pos: -1,
 		job: structs.NamespacedID{Namespace: eval.Namespace, ID: eval.JobID}}
 	q.entries[eval.ID] = e
+	q.undertake(e)
 	if eval.WaitUntil.After(now) {
 		q.delay(e, eval.WaitUntil)
 		return
@@ -319,6 +322,7 @@ func (q *Queue) forget(e *entry) {
 		heap.Remove(&q.timers, e.pos)
 	}
 	delete(q.entries, e.eval.ID)
+	q.drop(e)
 	q.release(e)
 }
 
