@@ -150,7 +150,7 @@ func (n *node) beat(ctx context.Context) (ttl time.Duration, known bool, err err
 		return 0, false, err
 	}
 	n.tally.change(func(st *Stats) { st.Heartbeats++ })
-	ready := res.Known && res.Status == structs.NodeStatusReady
+	ready := res.Known && (res.Status == structs.NodeStatusReady || res.Status == "") // empty: a server that does not tell
 	n.setReady(ready)
 	if ready || !res.Known {
 		n.doubt = 0
