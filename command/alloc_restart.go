@@ -22,10 +22,7 @@ ended. An allocation may be given by prefix.`,
 			fs.StringVar(&task, "task", "", "`NAME` of the task.")
 			fs.BoolVar(new(bool), "verbose", false, "Accepted.")
 			return func(ctx context.Context, c *call) error {
-				noDelay, killTimeout, err := f.values()
-				if err != nil {
-					return err
-				}
+				noDelay, killTimeout := f.values()
 				a, err := c.alloc(ctx, c.args[0])
 				if err != nil {
 					return err

@@ -19,10 +19,7 @@ func allocStop() *spec {
 			fs.BoolVar(&detach, "detach", false, "Print the evaluation's id and return at once.")
 			fs.BoolVar(&verbose, "verbose", false, "Show ids whole.")
 			return func(ctx context.Context, c *call) error {
-				noDelay, killTimeout, err := f.values()
-				if err != nil {
-					return err
-				}
+				noDelay, killTimeout := f.values()
 				a, err := c.alloc(ctx, c.args[0])
 				if err != nil {
 					return err

@@ -91,7 +91,8 @@ func TestEveryCommandHasAPage(t *testing.T) {
 }
 
 func TestWrongCallsEndWithOneAndAWord(t *testing.T) {
-	for _, args := range [][]string{{"job", "run"}, {"job", "run", "a", "b"}, {"alloc", "logs", "-n"}, {"job", "stop", "-kill-timeout=soon", "x"},
+	for _, args := range [][]string{{"job", "run"}, {"job", "run", "a", "b"}, {"alloc", "logs", "-n"},
+		{"job", "stop", "-kill-timeout=soon", "x"}, {"job", "stop", "-immediate", "-kill-timeout=soon", "x"}, {"alloc", "stop", "-kill-timeout=", "x"},
 		{"job", "status", "-nope"}, {"version", "x"}, {"node", "eligibility", "x"}, {"job", "run", "/no/such/file"}} {
 		s, out, errs := testStreams()
 		if code := run("nomadlite", args, s); code != 1 || errs.Len() == 0 {

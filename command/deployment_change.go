@@ -73,10 +73,7 @@ func deploymentFail() *spec {
 		help: `Ends a deployment as failed; what was rolling out and is not wanted any more is stopped. To shorten stops that are under
 way, call it again with -no-shutdown-delay.`}, f.declare,
 		func(ctx context.Context, c *call, d *structs.Deployment) (*structs.DeploymentUpdateResponse, error) {
-			noDelay, killTimeout, err := f.values()
-			if err != nil {
-				return nil, err
-			}
+			noDelay, killTimeout := f.values()
 			if !d.Active() {
 				c.printf("Deployment %q is %s already\n", d.ID, d.Status)
 				if d.Status != structs.DeploymentStatusFailed || !noDelay && killTimeout == nil {

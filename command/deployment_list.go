@@ -59,6 +59,9 @@ func deploymentRows(list []*structs.Deployment, verbose bool) string {
 // deployment finds a deployment by its id or the beginning of it.
 func (c *call) deployment(ctx context.Context, id string) (*structs.Deployment, error) {
 	id = trimPrefix(id)
+	if !mayBeID(id) {
+		return nil, unknown("deployment", id)
+	}
 	q := c.query()
 	q.Prefix = id
 	if q.Namespace == "" {

@@ -51,9 +51,7 @@ given by prefix.`,
 
 // check reads the flags which are more than their type.
 func (f *jobRestartFlags) check() (wait time.Duration, opts api.RestartOptions, err error) {
-	if opts.NoShutdownDelay, opts.KillTimeout, err = f.values(); err != nil {
-		return 0, opts, err
-	}
+	opts.NoShutdownDelay, opts.KillTimeout = f.values()
 	opts.AllTasks = f.allTasks
 	switch {
 	case f.allTasks && len(f.tasks) > 0:

@@ -33,10 +33,7 @@ type jobScaleFlags struct {
 }
 
 func (f *jobScaleFlags) run(ctx context.Context, c *call) error {
-	noDelay, killTimeout, err := f.values()
-	if err != nil {
-		return err
-	}
+	noDelay, killTimeout := f.values()
 	text := c.args[len(c.args)-1]
 	count, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || count < 0 {

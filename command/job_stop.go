@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -16,29 +17,33 @@ import (
 type stopFlags struct {
 	noShutdownDelay bool
 	immediate       bool
-	killTimeout     string
+	killTimeout     *time.Duration
 }
 
 func (f *stopFlags) declare(fs *flag.FlagSet) {
 	fs.BoolVar(&f.noShutdownDelay, "no-shutdown-delay", false,
 		"Skip the shutdown delays of group and tasks for this stop alone, also those under way.")
-	fs.StringVar(&f.killTimeout, "kill-timeout", "",
-		"At most `DURATION` between kill_signal and SIGKILL, for this stop alone; it never lengthens kill_timeout.")
+	fs.Func("kill-timeout",
+		"At most `DURATION` between kill_signal and SIGKILL, for this stop alone; it never lengthens kill_timeout.", f.setKillTimeout)
 	fs.BoolVar(&f.immediate, "immediate", false, "Same as -no-shutdown-delay -kill-timeout=0s.")
 }
 
-func (f *stopFlags) values() (noDelay bool, killTimeout *time.Duration, err error) {
+// setKillTimeout refuses an empty value too: it comes from a variable of a script that is not set, and the stop
+// would wait for as long as the job says.
+func (f *stopFlags) setKillTimeout(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return errors.New("it needs a duration of 0 or more such as 5s")
+	}
+	f.killTimeout = &d
+	return nil
+}
+
+func (f *stopFlags) values() (noDelay bool, killTimeout *time.Duration) {
 	if f.immediate {
-		return true, structs.Ptr(time.Duration(0)), nil
+		return true, structs.Ptr(time.Duration(0))
 	}
-	if f.killTimeout != "" {
-		d, err := time.ParseDuration(f.killTimeout)
-		if err != nil || d < 0 {
-			return false, nil, fmt.Errorf("-kill-timeout needs a duration of 0 or more such as 5s, got %q", f.killTimeout)
-		}
-		killTimeout = &d
-	}
-	return f.noShutdownDelay, killTimeout, nil
+	return f.noShutdownDelay, f.killTimeout
 }
 
 func jobStop() *spec {
@@ -66,10 +71,7 @@ type jobStopFlags struct {
 }
 
 func (f *jobStopFlags) run(ctx context.Context, c *call) error {
-	noDelay, killTimeout, err := f.values()
-	if err != nil {
-		return err
-	}
+	noDelay, killTimeout := f.values()
 	opts := &api.DeregisterOptions{Purge: f.purge, Global: f.global, EvalPriority: f.priority,
 		NoShutdownDelay: noDelay, KillTimeout: killTimeout}
 	for _, id := range c.args {

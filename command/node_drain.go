@@ -17,7 +17,8 @@ const defaultDrainDeadline = time.Hour
 type nodeDrainFlags struct {
 	stopFlags
 	enable, disable, force, noDeadline, ignoreSystem, keepIneligible, monitor, detach, self, yes bool
-	deadline, message                                                                            string
+	message                                                                                      string
+	deadline                                                                                     *string
 	meta                                                                                         pairsFlag
 }
 
@@ -55,7 +56,10 @@ drain that goes on, by another -enable.`,
 			f.stopFlags.declare(fs)
 			fs.BoolVar(&f.enable, "enable", false, "Begin to drain the node, or change a drain that goes on.")
 			fs.BoolVar(&f.disable, "disable", false, "End the drain; the node may get allocations again.")
-			fs.StringVar(&f.deadline, "deadline", "", "`DURATION` after which all that is left is stopped; the default is 1h.")
+			fs.Func("deadline", "`DURATION` after which all that is left is stopped; the default is 1h.", func(text string) error {
+				f.deadline = &text
+				return nil
+			})
 			fs.BoolVar(&f.noDeadline, "no-deadline", false, "Wait for ever.")
 			fs.BoolVar(&f.force, "force", false, "Stop all at once: as if the deadline had passed.")
 			fs.BoolVar(&f.ignoreSystem, "ignore-system", false, "Leave system jobs on the node.")
@@ -157,10 +161,7 @@ func (f *nodeDrainFlags) node(ctx context.Context, c *call) (*structs.Node, erro
 
 // options checks the flags together. They are nil with -monitor.
 func (f *nodeDrainFlags) options() (*api.DrainOptions, error) {
-	noDelay, killTimeout, err := f.values()
-	if err != nil {
-		return nil, err
-	}
+	noDelay, killTimeout := f.values()
 	modes := 0
 	for _, set := range []bool{f.enable, f.disable, f.monitor && !f.enable} {
 		if set {
@@ -168,7 +169,7 @@ func (f *nodeDrainFlags) options() (*api.DrainOptions, error) {
 		}
 	}
 	ends := 0
-	for _, set := range []bool{f.deadline != "", f.force, f.noDeadline} {
+	for _, set := range []bool{f.deadline != nil, f.force, f.noDeadline} {
 		if set {
 			ends++
 		}
@@ -207,10 +208,10 @@ func (f *nodeDrainFlags) options() (*api.DrainOptions, error) {
 		opts.Spec.Deadline = -time.Second
 	case f.noDeadline:
 		opts.Spec.Deadline = 0
-	case f.deadline != "":
-		d, err := time.ParseDuration(f.deadline)
+	case f.deadline != nil:
+		d, err := time.ParseDuration(*f.deadline)
 		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("-deadline needs a duration of more than 0 such as 30m, got %q; see -force and -no-deadline", f.deadline)
+			return nil, fmt.Errorf("-deadline needs a duration of more than 0 such as 30m, got %q; see -force and -no-deadline", *f.deadline)
 		}
 		opts.Spec.Deadline = d
 	}

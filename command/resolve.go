@@ -10,9 +10,13 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-// pick finds the one object that id names: exactly, or by a unique beginning.
+// pick finds the one object that id names: exactly, or by a unique beginning. An empty id, out of a variable that is not
+// set, begins the only object of a small cluster as well, and is refused.
 func pick[T any](noun, id string, list []T, key func(T) string, describe func(T) []string, head []string) (T, error) {
 	var zero T
+	if id == "" {
+		return zero, fmt.Errorf("the id of the %s is empty", noun)
+	}
 	for _, e := range list {
 		if key(e) == id {
 			return e, nil

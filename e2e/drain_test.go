@@ -303,19 +303,19 @@ func hasEvent(s *structs.TaskState, kind string) bool {
 func TestBadDrainsByTheCommandLine(t *testing.T) {
 	c := newCluster(t)
 	for want, args := range map[string][]string{
-		"exactly one of -enable": {c.ids[0]},
-		"-enable, -disable":      {"-enable", "-disable", c.ids[0]},
-		"only one of -deadline":  {"-enable", "-force", "-deadline", "5m", c.ids[0]},
-		"-deadline needs":        {"-enable", "-deadline", "-5m", c.ids[0]},
-		`got "soon"`:             {"-enable", "-deadline", "soon", c.ids[0]},
-		"-kill-timeout needs":    {"-enable", "-kill-timeout", "-1s", c.ids[0]},
-		"need -enable":           {"-disable", "-no-shutdown-delay", c.ids[0]},
-		"-keep-ineligible needs": {"-enable", "-keep-ineligible", c.ids[0]},
-		"is not KEY=VALUE":       {"-enable", "-meta", "x", c.ids[0]},
-		"Name a node":            {"-enable"},
-		"used together":          {"-enable", "-self", c.ids[0]},
-		`prefix "ffffffff-ffff"`: {"-enable", "ffffffff-ffff"},
-		"no answer":              {"-enable", c.ids[0][:8]},
+		"exactly one of -enable":  {c.ids[0]},
+		"-enable, -disable":       {"-enable", "-disable", c.ids[0]},
+		"only one of -deadline":   {"-enable", "-force", "-deadline", "5m", c.ids[0]},
+		"-deadline needs":         {"-enable", "-deadline", "-5m", c.ids[0]},
+		`got "soon"`:              {"-enable", "-deadline", "soon", c.ids[0]},
+		"-kill-timeout: it needs": {"-enable", "-kill-timeout", "-1s", c.ids[0]},
+		"need -enable":            {"-disable", "-no-shutdown-delay", c.ids[0]},
+		"-keep-ineligible needs":  {"-enable", "-keep-ineligible", c.ids[0]},
+		"is not KEY=VALUE":        {"-enable", "-meta", "x", c.ids[0]},
+		"Name a node":             {"-enable"},
+		"used together":           {"-enable", "-self", c.ids[0]},
+		`prefix "ffffffff-ffff"`:  {"-enable", "ffffffff-ffff"},
+		"no answer":               {"-enable", c.ids[0][:8]},
 	} {
 		out, errs, code := c.cli("", append([]string{"node", "drain"}, args...)...)
 		if code != 1 || !strings.Contains(out+errs, want) {

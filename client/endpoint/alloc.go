@@ -73,7 +73,8 @@ func termsOf(r *route.Request) (allocrunner.Terms, error) {
 	if t.NoShutdownDelay, err = flag(r, "no_shutdown_delay", false); err != nil {
 		return t, err
 	}
-	if text := r.URL.Query().Get("kill_timeout"); text != "" {
+	if q := r.URL.Query(); q.Has("kill_timeout") {
+		text := q.Get("kill_timeout")
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
 			return t, structs.Errorf(structs.CodeInvalid, "error parsing kill_timeout: %q is not a duration", text)

@@ -204,6 +204,7 @@ func TestBadRequestsAreTold(t *testing.T) {
 	s.says("PUT", "/v1/client/allocation/a1/restart", "{", 400, "cannot read request")
 	s.says("PUT", "/v1/client/allocation/a1/restart", `{"AllTasks":true,"TaskName":"web"}`, 400, "either")
 	s.says("PUT", "/v1/client/allocation/a1/restart?kill_timeout=soon", "", 400, "kill_timeout")
+	s.says("PUT", "/v1/client/allocation/a1/restart?kill_timeout=", "", 400, "kill_timeout")
 	s.says("PUT", "/v1/client/allocation/a1/signal", `{}`, 400, "signal")
 	s.says("GET", "/v1/client/allocation/a1/signal", "", 405, "")
 }

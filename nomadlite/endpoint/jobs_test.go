@@ -346,7 +346,7 @@ func TestDeregisterSetsTransitionsInItsOwnEntry(t *testing.T) {
 	if len(s.raft.entries) != before {
 		t.Error("stopping nothing made an entry")
 	}
-	for _, params := range []string{"eval_priority=101", "eval_priority=-1", "kill_timeout=-1s", "kill_timeout=x", "purge=perhaps"} {
+	for _, params := range []string{"eval_priority=101", "eval_priority=-1", "kill_timeout=-1s", "kill_timeout=x", "kill_timeout=", "purge=perhaps"} {
 		name, _, _ := strings.Cut(params, "=")
 		s.call("DELETE", "/v1/job/web?"+params, nil).says(400, name)
 	}

@@ -134,12 +134,13 @@ func (q *query) count(name string) (int, error) {
 	return int(value), nil
 }
 
-// duration reads an optional duration that is not negative.
+// duration reads an optional duration that is not negative. One that is given without a value is refused: whoever sends it
+// means some limit.
 func (q *query) duration(name string) (*time.Duration, error) {
-	text := q.values.Get(name)
-	if text == "" {
+	if !q.values.Has(name) {
 		return nil, nil
 	}
+	text := q.values.Get(name)
 	value, err := time.ParseDuration(text)
 	if err != nil || value < 0 {
 		return nil, structs.Errorf(structs.CodeInvalid, "invalid value %q of parameter %s: expected a duration such as 5s",
