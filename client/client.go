@@ -83,6 +83,8 @@ type Client struct {
 	fresh   uint64              // the session in which everything was reported
 	last    time.Time           // of the last confirmed heartbeat
 	ttl     time.Duration
+	// departing is set when the node goes for good: nothing begins here any more.
+	departing bool
 
 	registered *gate
 	synced     *gate

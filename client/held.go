@@ -323,6 +323,9 @@ func (c *Client) add(alloc *structs.Allocation) {
 		return
 	}
 	h.runner = runner
+	if c.departing {
+		runner.Depart()
+	}
 	c.dirty[alloc.ID] = struct{}{}
 	nudge(c.wakeReport)
 	c.goRunner(runner)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/allocrunner"
@@ -81,18 +82,24 @@ func (c *Client) awaitDrained(ctx context.Context, deadline time.Duration) {
 func (c *Client) departAll(ctx context.Context, deadline time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	c.mu.Lock()
+	c.departing = true // what was placed here just before the node left, and arrives now, ends before it begins
+	c.mu.Unlock()
 	runners := c.runners()
 	for _, r := range runners {
 		r.Depart()
 	}
-	for _, r := range runners {
-		if !over(ctx, r) {
-			break
+	for left := runners; len(left) > 0 && ctx.Err() == nil; left = c.unfinished() {
+		for _, r := range left {
+			if !over(ctx, r) {
+				break
+			}
 		}
 	}
 	if ctx.Err() == nil {
 		return
 	}
+	runners = c.unfinished()
 	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancelLate()
 	for _, r := range runners {
@@ -103,6 +110,11 @@ func (c *Client) departAll(ctx context.Context, deadline time.Duration) {
 			c.log.Error("allocation did not end in time", "alloc", r.ID())
 		}
 	}
+}
+
+// unfinished lists the runners that have not ended.
+func (c *Client) unfinished() []*allocrunner.Runner {
+	return slices.DeleteFunc(c.runners(), func(r *allocrunner.Runner) bool { return r.Terminal() })
 }
 
 func over(ctx context.Context, r *allocrunner.Runner) bool {

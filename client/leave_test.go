@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -34,4 +35,33 @@ func TestDrainedIsAwaitedNoLongerThanItsDeadline(t *testing.T) {
 	if l := a.servers.left; len(l) != 2 || l[0].Drain == nil {
 		t.Errorf("the servers were told %+v", l)
 	}
+}
+
+// TestWhatArrivesWhileTheNodeLeavesNeverBegins: it was placed a moment before the servers knew.
+func TestWhatArrivesWhileTheNodeLeavesNeverBegins(t *testing.T) {
+	a := newAgent(t).start()
+	marks := t.TempDir()
+	slow := shell(`trap "" TERM; echo >"` + marks + `/up"; while :; do sleep 0.02; done`)
+	slow.KillTimeout = structs.Ptr(time.Second)
+	a.servers.assign("a1", jobOf("j", "service", slow), nil)
+	a.servers.untilStatus("a1", "running")
+	waitFile(t, marks+"/up")
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		a.client.Depart(context.Background())
+	}()
+	a.servers.until("the first step", func() bool { return len(a.servers.left) == 1 })
+	poll(t, "leaving", func() (string, bool) {
+		a.client.mu.Lock()
+		defer a.client.mu.Unlock()
+		return "", a.client.departing
+	})
+	a.servers.assign("late", jobOf("k", "batch", shell(`echo >"`+marks+`/late"`)), nil)
+	o := a.servers.untilStatus("late", "failed")
+	<-left
+	if _, err := os.Stat(marks + "/late"); err == nil || !o.TaskStates["t"].StartedAt.IsZero() {
+		t.Errorf("it was started: %+v", o.TaskStates["t"])
+	}
+	a.servers.untilStatus("a1", "failed")
 }

@@ -200,3 +200,79 @@ func TestWaitSurvivesASnapshot(t *testing.T) {
 	w.observe("a", "complete")
 	w.wantAwaits("b")
 }
+
+// TestNobodyWaitsInACircle: each of two new allocations names the other one, and itself; then they stop, and two more
+// replace them crosswise.
+func TestNobodyWaitsInACircle(t *testing.T) {
+	w := newWorld(t)
+	w.must(func(tx *Txn) error { return tx.RegisterNode(testNode("n1"), w.now()) })
+	w.register(testJob("web", "service", "g"), nil)
+	cross := func(a, b string, stops ...string) {
+		t.Helper()
+		plan := w.plan("web")
+		for i, pair := range [][2]string{{a, b}, {b, a}} {
+			alloc := testAlloc(pair[0], "g", "n1", 20000+i)
+			alloc.Awaits = []structs.AwaitedAlloc{{ID: pair[1]}, {ID: pair[0]}}
+			for _, id := range stops {
+				alloc.Awaits = append(alloc.Awaits, structs.AwaitedAlloc{ID: id})
+			}
+			plan.Places["n1"] = append(plan.Places["n1"], alloc)
+		}
+		for _, id := range stops {
+			plan.Stops["n1"] = append(plan.Stops["n1"], &structs.AllocStop{ID: id, DesiredStatus: "stop"})
+		}
+		w.must(func(tx *Txn) error { return tx.ApplyPlan(plan, w.now()) })
+	}
+	cross("a", "b")
+	w.wantAwaits("a")
+	w.wantAwaits("b")
+	cross("c", "d", "a", "b")
+	w.wantAwaits("c", "a", "b")
+	w.wantAwaits("d", "a", "b")
+	w.observe("b", "complete")
+	w.observe("a", "complete")
+	w.wantAwaits("c")
+	w.wantAwaits("d")
+}
+
+// TestWaitsGoOnAfterARestore of a snapshot: those who wait are released as before, and nodes that the servers do not hear
+// of any more are given up as before.
+func TestWaitsGoOnAfterARestore(t *testing.T) {
+	for name, end := range map[string]func(w *world){
+		"observed": func(w *world) { w.observe("a", "complete") },
+		"purged": func(w *world) {
+			w.must(func(tx *Txn) error { tx.DeregisterNode("n1", "purged", w.now()); return nil })
+		},
+		"lost": func(w *world) {
+			w.must(func(tx *Txn) error {
+				return tx.SetNodeStatus("n1", structs.NodeStatusDown, nil,
+					map[string]structs.Condition{"a": {Status: structs.ConditionLost}}, w.now())
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := awaitsWorld(t)
+			w.store = w.restored()
+			w.wantAwaits("b", "a")
+			end(w)
+			w.wantAwaits("b")
+		})
+	}
+}
+
+// TestPurgedJobLetsNobodyWait for ever: what it left behind is awaited until it has ended, and not when it was collected.
+func TestPurgedJobLetsNobodyWait(t *testing.T) {
+	w := awaitsWorld(t)
+	w.must(func(tx *Txn) error {
+		tx.StopJob(JobStop{Namespace: "default", JobID: "web", Purge: true, Now: w.now()})
+		return nil
+	})
+	w.register(testJob("web", "service", "g"), nil)
+	alloc := testAlloc("c", "g", "n3", 20000)
+	alloc.Awaits = []structs.AwaitedAlloc{{ID: "a"}}
+	w.place("web", alloc)
+	w.wantAwaits("c", "a")
+	w.observe("a", "failed")
+	w.must(func(tx *Txn) error { tx.ReapAlloc("a"); return nil })
+	w.wantAwaits("c")
+}
