@@ -22,6 +22,7 @@ func allocsTable() *table {
 		if alloc.Job == nil {
 			return fmt.Errorf("allocation %s, job %q, specification %d: %w", alloc.ID, alloc.JobID, alloc.JobModifyIndex, errNotHere)
 		}
+		tx.shared.alloc(alloc)
 		tx.linkAlloc(nil, alloc)
 		tx.put(TableAllocs, alloc)
 		return nil
@@ -154,6 +155,9 @@ func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	alloc := *old
 	alloc.ObservedStatus = o.ObservedStatus
 	alloc.ClientDescription, alloc.Fenced = o.ClientDescription, old.Fenced || o.Fenced
+	tx.shared.text(&alloc.ObservedStatus)
+	tx.shared.text(&alloc.ClientDescription)
+	tx.shared.tasks(o.TaskStates)
 	if len(o.TaskStates) > 0 {
 		alloc.TaskStates = mergeTaskStates(old.TaskStates, o.TaskStates)
 	}

@@ -118,6 +118,7 @@ func (tx *Txn) placeAlloc(plan *structs.Plan, place *structs.Allocation, now int
 		alloc.ObservedStatus = structs.AllocClientStatusPending
 		tx.linkReplaced(&alloc, now)
 	}
+	tx.shared.alloc(&alloc)
 	joins := alloc.DeploymentID != "" && (old == nil || old.DeploymentID != alloc.DeploymentID)
 	tx.putAlloc(old, &alloc, now)
 	return &alloc, joins

@@ -22,6 +22,7 @@ type Txn struct {
 	rows      map[string]*rowEdit // of table alloc_rows
 	usage     map[string]*structs.NodeUsage
 	usageOf   []string // nodes whose usage changed
+	shared    shared
 	specRefs  map[string]int
 	summaries map[string]*structs.JobSummary
 	evalsOf   map[string][]string             // ids of the evaluations put, by job
