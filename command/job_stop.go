@@ -70,18 +70,23 @@ type jobStopFlags struct {
 	priority                            int
 }
 
+// stopTarget is one job that is to be stopped.
+type stopTarget struct {
+	namespace, id string
+	stopped       bool
+	purged        bool // only its allocations are left
+}
+
+// run finds all jobs before it stops the first of them: a wrong id changes nothing.
 func (f *jobStopFlags) run(ctx context.Context, c *call) error {
-	noDelay, killTimeout := f.values()
-	opts := &api.DeregisterOptions{Purge: f.purge, Global: f.global, EvalPriority: f.priority,
-		NoShutdownDelay: noDelay, KillTimeout: killTimeout}
+	var targets []stopTarget
 	for _, id := range c.args {
-		job, err := c.job(ctx, id)
+		t, err := c.stopTarget(ctx, id)
 		if err != nil {
 			return err
 		}
-		jobID := structs.Val(job.ID)
-		if jobID != id && !f.yes {
-			ok, err := c.confirm(fmt.Sprintf("Are you sure you want to stop job %q? [y/N] ", jobID))
+		if t.id != id && !f.yes {
+			ok, err := c.confirm(fmt.Sprintf("Are you sure you want to stop job %q? [y/N] ", t.id))
 			if err != nil {
 				return err
 			}
@@ -90,27 +95,67 @@ func (f *jobStopFlags) run(ctx context.Context, c *call) error {
 				continue
 			}
 		}
-		if job.Stopped() && !f.purge && !f.detach {
-			// It is asked all the same: these options may shorten the stop of what still runs.
-			c.printf("Job %q is stopped already\n", jobID)
-		}
-		answer, _, err := c.client.Jobs().Deregister(ctx, jobID, opts, &api.WriteOptions{Namespace: structs.Val(job.Namespace)})
-		if err != nil {
-			return fmt.Errorf("error stopping job %q: %s", jobID, api.Text(err))
-		}
-		if answer.EvalID == "" {
-			c.printf("Job %q stopped\n", jobID)
-			continue
-		}
-		if f.detach {
-			c.printf("%s\n", answer.EvalID)
-			continue
-		}
-		if err := (&monitor{c: c, verbose: f.verbose}).eval(ctx, answer.EvalID); err != nil {
+		targets = append(targets, t)
+	}
+	for _, t := range targets {
+		if err := f.stop(ctx, c, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *jobStopFlags) stop(ctx context.Context, c *call, t stopTarget) error {
+	noDelay, killTimeout := f.values()
+	// It is asked all the same when nothing is left to stop: these options may shorten the stop of what still runs.
+	said := c.out
+	if f.detach {
+		said = c.err // scripts read the evaluation's id
+	}
+	switch {
+	case t.purged:
+		fmt.Fprintf(said, "Job %q is purged already\n", t.id)
+	case t.stopped && !f.purge:
+		fmt.Fprintf(said, "Job %q is stopped already\n", t.id)
+	}
+	answer, _, err := c.client.Jobs().Deregister(ctx, t.id, &api.DeregisterOptions{Purge: f.purge, Global: f.global,
+		EvalPriority: f.priority, NoShutdownDelay: noDelay, KillTimeout: killTimeout}, &api.WriteOptions{Namespace: t.namespace})
+	if err != nil {
+		return fmt.Errorf("error stopping job %q: %s", t.id, api.Text(err))
+	}
+	switch {
+	case answer.EvalID == "":
+		c.printf("Job %q stopped\n", t.id)
+	case f.detach:
+		c.printf("%s\n", answer.EvalID)
+	default:
+		return (&monitor{c: c, verbose: f.verbose}).eval(ctx, answer.EvalID)
+	}
+	return nil
+}
+
+// stopTarget finds the job that id names. One that was purged while its allocations still stop is such a job too, before
+// another one whose id begins the same way.
+func (c *call) stopTarget(ctx context.Context, id string) (stopTarget, error) {
+	job, err := c.job(ctx, id)
+	if err == nil && structs.Val(job.ID) == id {
+		return stopTarget{namespace: structs.Val(job.Namespace), id: id, stopped: job.Stopped()}, nil
+	}
+	if id != "" && c.ns != structs.AllNamespaces {
+		list, _, errList := c.client.Jobs().Allocations(ctx, id, true, c.query())
+		if errList != nil {
+			return stopTarget{}, fmt.Errorf("find allocations of job %q: %w", id, errList)
+		}
+		for _, a := range list {
+			if a.ClientStatus != structs.AllocClientStatusComplete && a.ClientStatus != structs.AllocClientStatusFailed {
+				return stopTarget{namespace: a.Namespace, id: id, purged: true}, nil
+			}
+		}
+	}
+	if err != nil {
+		return stopTarget{}, err
+	}
+	return stopTarget{namespace: structs.Val(job.Namespace), id: structs.Val(job.ID), stopped: job.Stopped()}, nil
 }
 
 // confirm asks on the terminal; without one the answer is no, with a word on how to go on.
