@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
@@ -46,6 +47,10 @@ func tooLarge(src []byte, path string) *hcl.Diagnostic {
 	if len(src) > maxSource {
 		return errorAt(hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}, "Text too large",
 			"The text has %d bytes, at most %d are allowed.", len(src), maxSource)
+	}
+	if i, of := tooDense(src); i >= 0 {
+		at := hcl.Pos{Line: 1 + bytes.Count(src[:i], []byte("\n")), Column: 1, Byte: i}
+		return errorAt(hcl.Range{Filename: path, Start: at, End: at}, "Text too large", "The text has too many %s.", of)
 	}
 	if !manyOperators(src) {
 		return nil // the usual case costs no more than a look at each byte
