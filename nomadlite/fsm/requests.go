@@ -59,7 +59,8 @@ type JobRegister struct {
 	PreserveCounts bool
 	// PreserveResources keeps the resources of tasks that the stored job has too.
 	PreserveResources bool
-	// SameKind refuses, with structs.CodeInvalid, to make a job periodic or parameterized that was not, and the reverse.
+	// SameKind refuses, with structs.CodeValidation, to give a job another type, or to make one periodic or parameterized
+	// that was not, and the reverse.
 	// Entries of older versions have it not set, and are applied as they were then.
 	SameKind bool                `cbor:",omitempty"`
 	Eval     *structs.Evaluation // may be nil (periodic, parameterized)
@@ -113,7 +114,7 @@ type PlanApply struct {
 	Now   int64
 	// Fit leaves out of the plans what entries between their verification and this one made wrong. Entries of versions
 	// that did not know this are applied as they were.
-	Fit bool `json:",omitempty"`
+	Fit bool `cbor:",omitempty"`
 }
 
 // PlanApplyResult answers PlanApply. Errors has one entry a plan: nil, or why nothing of that plan was stored; so has

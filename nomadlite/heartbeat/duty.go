@@ -195,11 +195,14 @@ func (d *Duty) Reconsider(nodeID string) {
 	}
 }
 
-// announce sets the timer of a node's maintenance; the caller holds the lock.
+// announce sets the timer of a node's maintenance. It stays when the maintenance of a silent node was ended: what is away
+// there is judged then, if the node is not heard before. The caller holds the lock.
 func (d *Duty) announce(node *structs.Node) {
-	if key := (Key{NodeID: node.ID, Kind: Announced}); node.Maintenance != nil {
+	key := Key{NodeID: node.ID, Kind: Announced}
+	switch {
+	case node.Maintenance != nil:
 		d.timers.Set(key, node.Maintenance.Until)
-	} else {
+	case !node.Down():
 		d.timers.Drop(key)
 	}
 }
@@ -423,7 +426,7 @@ func (d *Duty) write(ctx context.Context, due batch) error {
 	}
 	for _, id := range due.announced {
 		if node := snap.Node(nil, id); node != nil && node.Maintenance == nil {
-			due.expired = append(due.expired, id) // a drain has ended it, and nobody else looks at what is away
+			due.expired = append(due.expired, id) // it was ended otherwise, and nobody else looks at what is away
 		}
 	}
 	for _, id := range due.expired {

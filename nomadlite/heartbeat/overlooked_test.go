@@ -84,6 +84,23 @@ func TestADrainEndsAMaintenanceOfAnAbsentNode(t *testing.T) {
 	})
 }
 
+// TestAnAgentEndsItsMaintenanceAndIsNotHeardAgain: it registered, which ended its maintenance, and was gone before its
+// first heartbeat counted.
+func TestAnAgentEndsItsMaintenanceAndIsNotHeardAgain(t *testing.T) {
+	withRig(t, nil, func(r *rig) {
+		wait := r.beat("n1", true)
+		r.announce(20 * time.Minute)
+		r.pass(wait + 11*time.Second)
+		r.expect("a1", r.condition("a1").Status, structs.ConditionAway)
+		r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: time.Now().UnixNano(),
+			Updates: []fsm.NodeStatusUpdate{{NodeID: "n1", EndMaintenance: true}}})
+		r.duty.Reconsider("n1")
+		r.pass(20 * time.Minute)
+		r.expect("a1", r.alloc("a1"), structs.AllocClientStatusLost)
+		r.expect("n1", r.node("n1"), structs.NodeStatusDown)
+	})
+}
+
 // TestAChangeOfLeaderHidesNothing: a node with a lease is judged before the others are, and what has none there goes on to
 // be found.
 func TestAChangeOfLeaderHidesNothing(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type Outcome struct {
 	Update fsm.NodeStatusUpdate
 	Evals  []*structs.Evaluation
-	// Until is when the first of the conditions set to unknown turns into lost; zero when there is none.
+	// Until is when the node is to be looked at again: the first of its conditions runs out then. Zero is never.
 	Until time.Time
 }
 

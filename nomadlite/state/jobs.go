@@ -109,7 +109,8 @@ type JobRegistration struct {
 	EnforceIndex                      bool
 	JobModifyIndex                    uint64
 	PreserveCounts, PreserveResources bool
-	// SameKind wants a stored job to be launched as this one is: periodic, parameterized, or by itself.
+	// SameKind wants a stored job to be of this one's type, and to be launched as it is: periodic, parameterized, or by
+	// itself.
 	SameKind bool
 	Eval     *structs.Evaluation
 	Now      int64
@@ -117,8 +118,8 @@ type JobRegistration struct {
 
 // RegisterJob stores a job, as a new version when its specification changed, and its evaluation. It gives the stored
 // row. Registering what is there already makes an evaluation and changes nothing else. It fails with CodeConflict when
-// EnforceIndex does not match, with CodeInvalid when SameKind does not, and with CodeValidation when the namespace or the
-// node pool does not exist.
+// EnforceIndex does not match, and with CodeValidation when SameKind does not, or the namespace or the node pool does not
+// exist.
 func (tx *Txn) RegisterJob(r JobRegistration) (*structs.Job, error) {
 	namespace, id := structs.Val(r.Job.Namespace), structs.Val(r.Job.ID)
 	old := tx.job(namespace, id)

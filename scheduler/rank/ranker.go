@@ -112,7 +112,6 @@ type Placer struct {
 	shared   bool      // the maps of metric were handed out and must be copied before they change
 }
 
-// entry states of a node.
 // packed remembers the score of one way in which a node is filled: total and used cpu, total and used memory.
 type packed struct {
 	of    [4]int64
@@ -126,6 +125,7 @@ type verdict struct {
 	reason    string
 }
 
+// entry states of a node.
 const (
 	nodeOpen      = iota // feasible, fits
 	nodeFiltered         // not feasible
@@ -226,8 +226,7 @@ func (p *Placer) admit(i int) {
 	p.rate(i)
 }
 
-// distinctReason says which distinct constraint keeps another allocation off the node, "" for none. replaced does not
-// count, since it ends first.
+// check says whether the group may run on a node, and if not, why; a class is asked about once.
 func (p *Placer) check(pl *place) (ok bool, reason string) {
 	if class := int(pl.site.Class); class >= 0 && class < len(p.verdicts) {
 		v := &p.verdicts[class]
@@ -240,6 +239,8 @@ func (p *Placer) check(pl *place) (ok bool, reason string) {
 	return p.group.Check(pl.node)
 }
 
+// distinctReason says which distinct constraint keeps another allocation off the node, "" for none. replaced does not
+// count, since it ends first.
 func (p *Placer) distinctReason(i int, replaced *structs.Allocation) string {
 	if p.hosts != nil {
 		count := p.hosts[i]
