@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,13 +14,14 @@ import (
 // between lets something be written before the next change of nodes' statuses.
 type between struct {
 	*clustertest.Log
-	write func()
+	write atomic.Pointer[func()]
 }
 
 func (b *between) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, error) {
-	if write := b.write; kind == fsm.KindNodeStatus && write != nil {
-		b.write = nil
-		write()
+	if kind == fsm.KindNodeStatus {
+		if write := b.write.Swap(nil); write != nil {
+			(*write)()
+		}
 	}
 	return b.Log.Apply(ctx, kind, req)
 }
@@ -29,12 +31,15 @@ func TestPlacedWhileItsNodeWasJudged(t *testing.T) {
 	patient := &structs.TaskGroup{Name: structs.Ptr("g"), Disconnect: &structs.DisconnectStrategy{LostAfter: structs.Ptr(time.Hour)}}
 	withRig(t, nil, func(r *rig) {
 		b := &between{Log: r.log}
+		r.end()
 		r.duty.cfg.Raft = b
+		r.lead()
 		wait := r.beat("n1", true)
-		b.write = func() {
+		write := func() {
 			r.run("late", "late", &structs.TaskGroup{Name: structs.Ptr("g")})
 			r.run("later", "later", patient)
 		}
+		b.write.Store(&write)
 		r.pass(wait + 11*time.Second)
 		r.expect("a1", r.alloc("a1"), structs.AllocClientStatusLost)
 		r.expect("late", r.alloc("late"), structs.AllocClientStatusLost)
