@@ -90,11 +90,14 @@ func BenchmarkPlace1000Nodes300AllocsDistinctHosts(b *testing.B) {
 	})
 }
 
-// BenchmarkFits is the check of one node, as the plan applier asks it.
+// BenchmarkFits is the check whether one more allocation fits on a node with 100, each with a port.
 func BenchmarkFits(b *testing.B) {
 	n := schedtest.Node("n")
 	n.Canonicalize()
-	usage := &structs.NodeUsage{CPU: 1000, MemoryMB: 512, Allocs: 3, Ports: []uint16{80, 443, 20000}}
+	usage := &structs.NodeUsage{}
+	for i := range 100 {
+		usage.AddResources(structs.Comparable{CPU: 10, MemoryMB: 10, Ports: []uint16{uint16(20000 + 7*i)}})
+	}
 	newcomers := []rank.Newcomer{{Resources: structs.Comparable{CPU: 100, MemoryMB: 100}}}
 	b.ReportAllocs()
 	for range b.N {
