@@ -55,6 +55,7 @@ type taskView struct {
 	Failed   bool
 	Ran      bool // has ever been started
 	Stopping bool // was asked to end
+	Held     bool // was released but has not begun: the node's lease holds it, say
 	Parking  bool // was asked to go down for a restart of the allocation
 }
 
@@ -310,7 +311,7 @@ func decideRestart(v view) decision {
 	var up []taskView // what is to go down
 	process := false
 	for _, t := range v.Tasks {
-		if !t.Dead && !t.Waiting && t.Role != rolePoststop && restart.concerns(t.Name) {
+		if !t.Dead && !t.Waiting && !t.Held && t.Role != rolePoststop && restart.concerns(t.Name) {
 			t.Stopping = t.Stopping || t.Parking
 			up, process = append(up, t), process || t.Process
 		}

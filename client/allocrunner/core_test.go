@@ -30,6 +30,8 @@ func tasksOf(text string) []taskView {
 			t.Waiting = true
 		case "pending":
 			t.Process = true
+		case "held":
+			t.Process, t.Held = true, true
 		case "running":
 			t.Process, t.Running, t.Ran = true, true, true
 		case "dead":
@@ -140,6 +142,7 @@ func TestDecide(t *testing.T) {
 		{"restart: all are down", restarting(down), "a:main:waiting p:prestart:dead z:poststop:waiting", decision{Act: runResume}},
 		{"restart: begin anew", restarting(RestartAll{Resumed: true}), "a:main:waiting p:prestart:dead z:poststop:waiting",
 			decision{Act: resetTasks}},
+		{"restart: what is held has not begun", restarting(RestartAll{}), "a:main:held", decision{Act: runResume}},
 		{"restart before anything was prepared", view{Record: Local{RestartAll: &RestartAll{}}}, "a:main:waiting",
 			decision{Act: resetTasks}},
 		{"restart all gives way to a stop", view{Record: Local{Prerun: true, RestartAll: &RestartAll{}}, Stop: true},

@@ -137,7 +137,8 @@ func (r *Runner) taskViews() []taskView {
 		dead := tv.Phase == taskrunner.Dead && t.returned()
 		views[i] = taskView{
 			Name: t.name, Role: t.role, Leader: t.leader,
-			Waiting: (!t.started || tv.Parked) && !dead, Process: t.started && !tv.Parked && !dead, Dead: dead,
+			Waiting: (!t.started || tv.Parked) && !dead, Held: t.started && tv.Phase == taskrunner.Waiting,
+			Process: t.started && !tv.Parked && !dead, Dead: dead,
 			Running: tv.State.State == structs.TaskStateRunning, Failed: tv.State.Failed,
 			Ran: !tv.State.StartedAt.IsZero(), Stopping: tv.Stopping, Parking: tv.Parking,
 		}
