@@ -160,32 +160,43 @@ func (c *conn) call(ctx context.Context, req request) (*response, error) {
 	}
 	select {
 	case resp, ok := <-ch:
-		switch {
-		case !ok:
-			return nil, errLost
-		case resp.Code == codeClosing:
-			return nil, errLost
-		case resp.Code != "":
-			return nil, &refusal{resp.Code, resp.Error}
-		}
-		return resp, nil
+		return answered(resp, ok)
 	case <-due:
-		c.giveUp(&req)
-		return nil, c.silent(req.Op, fmt.Sprintf("hangs, it was given %s", req.limit()))
+		if c.giveUp(&req) {
+			return nil, c.silent(req.Op, fmt.Sprintf("hangs, it was given %s", req.limit()))
+		}
 	case <-ctx.Done():
-		c.giveUp(&req)
-		return nil, ctx.Err()
+		if c.giveUp(&req) {
+			return nil, ctx.Err()
+		}
 	}
+	resp, ok := <-ch // it has come at that very moment, and a start that nobody hears of would run on
+	return answered(resp, ok)
 }
 
-// giveUp forgets a request; what a start still brings about is ended.
-func (c *conn) giveUp(req *request) {
+// answered tells what an answer means; ok is false when the supervisor went instead.
+func answered(resp *response, ok bool) (*response, error) {
+	switch {
+	case !ok || resp.Code == codeClosing:
+		return nil, errLost
+	case resp.Code != "":
+		return nil, &refusal{resp.Code, resp.Error}
+	}
+	return resp, nil
+}
+
+// giveUp forgets a request; what a start still brings about is ended. It is false when the answer has come.
+func (c *conn) giveUp(req *request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.waiting[req.ID]; ok && req.Op == opStart {
-		c.late[req.ID] = req.Start.TaskID
+	if _, waits := c.waiting[req.ID]; !waits {
+		return false
 	}
 	delete(c.waiting, req.ID)
+	if req.Op == opStart {
+		c.late[req.ID] = req.Start.TaskID
+	}
+	return true
 }
 
 // close ends the connection and waits for its goroutine.

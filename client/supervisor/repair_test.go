@@ -218,6 +218,49 @@ func TestAStoppedSupervisorHoldsNothingUp(t *testing.T) {
 	<-waited
 }
 
+// lateReturn is a connection on which a request counts as written only when afterwards lets it.
+type lateReturn struct {
+	net.Conn
+	afterwards func()
+}
+
+func (l lateReturn) Write(b []byte) (int, error) {
+	n, err := l.Conn.Write(b)
+	l.afterwards()
+	return n, err
+}
+
+// TestAnAnswerInTheLastMomentCounts: who gives a start up when its answer is there already hears of the process.
+func TestAnAnswerInTheLastMomentCounts(t *testing.T) {
+	for range 30 { // each time it is by chance what is seen first
+		ours, theirs := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		in := bufio.NewReader(theirs)
+		sent := make(chan error, 1)
+		c := &conn{waiting: map[uint64]chan *response{}, late: map[uint64]string{}, done: make(chan struct{})}
+		c.net = lateReturn{ours, func() {
+			<-sent
+			cancel()
+		}}
+		go c.read()
+		go func() {
+			var req request
+			err := readMessage(in, &req)
+			for _, id := range []uint64{req.ID, req.ID + 1} { // the second is taken when the first was handed over
+				err = errors.Join(err, writeMessage(theirs, response{ID: id, Task: &TaskInfo{ID: "a", Running: true}}))
+			}
+			sent <- err
+		}()
+		resp, err := c.call(ctx, request{Op: opStart, Start: &StartSpec{TaskID: "a"}})
+		if err != nil || resp.Task == nil || len(c.late) > 0 {
+			t.Fatalf("got %+v, %v; late %v", resp, err, c.late)
+		}
+		c.close()
+		theirs.Close()
+		cancel()
+	}
+}
+
 // TestCallsHaveALimit: a supervisor that hangs is told of in time. What it starts after all is ended.
 func TestCallsHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

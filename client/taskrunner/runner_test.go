@@ -576,6 +576,33 @@ func TestInterruptedStartIsUndoneAndRepeated(t *testing.T) {
 	})
 }
 
+// TestAStartThatIsGivenUpIsUndone: the driver had got as far as a process when the task was to stop, or to go down.
+func TestAStartThatIsGivenUpIsUndone(t *testing.T) {
+	inBubble(t, "service", func(r *rig) {
+		r.driver.StartHangs = true
+		r.run()
+		r.runner.Kill(Order{})
+		synctest.Wait()
+		r.expect(Dead, "dead", false)
+		if running := r.driver.Running(); len(running) > 0 {
+			t.Errorf("the task is over, and %v run", running)
+		}
+	})
+	inBubble(t, "service", func(r *rig) {
+		r.driver.StartHangs = true
+		r.run()
+		r.runner.Park(Order{})
+		synctest.Wait()
+		if running := r.driver.Running(); len(running) > 0 || !r.runner.View().Parked {
+			t.Errorf("the task is down (%v), and %v run", r.runner.View().Parked, running)
+		}
+		r.driver.StartHangs = false
+		r.runner.Release()
+		synctest.Wait()
+		r.expect(Running, "running", false)
+	})
+}
+
 func TestResetGivesADeadTaskAnotherLife(t *testing.T) {
 	inBubble(t, "batch", func(r *rig) {
 		r.run()

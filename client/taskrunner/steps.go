@@ -116,10 +116,15 @@ func (r *Runner) start(ctx context.Context) {
 		}
 	}
 	handle, err := r.cfg.Driver.Start(inner, cfg)
-	if err != nil {
-		if inner.Err() == nil {
-			r.startFailed(err, eventDriverFailure(err))
-		}
+	switch {
+	case err == nil:
+	case inner.Err() == nil:
+		r.startFailed(err, eventDriverFailure(err))
+		return
+	case ctx.Err() == nil: // it was given up, and nobody knows whether the driver got as far as a process
+		r.undoStart(ctx, cfg.ID)
+		return
+	default: // the next agent undoes it
 		return
 	}
 	r.change(func(l *Local) {

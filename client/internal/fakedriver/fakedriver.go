@@ -20,6 +20,8 @@ type Driver struct {
 	log   []string
 	// StartErr, when not nil, answers Start.
 	StartErr func(cfg *driver.TaskConfig) error
+	// StartHangs makes Start answer only when its context ends, though the task runs by then.
+	StartHangs bool
 	// Away, when not nil, answers everything about tasks that were started: the driver has lost its way to them.
 	Away error
 	// StopsIn is how long a task needs to end after its kill signal; negative: it ignores the signal.
@@ -112,7 +114,7 @@ func (d *Driver) Fingerprint(context.Context) driver.Health {
 func (d *Driver) Validate(map[string]any) error { return nil }
 
 // Start notes the task.
-func (d *Driver) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.Handle, error) {
+func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Handle, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.StartErr != nil {
@@ -134,6 +136,12 @@ func (d *Driver) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.Handl
 	}
 	d.note("start %s", cfg.ID)
 	d.tasks[cfg.ID] = &Task{Config: cfg, ended: make(chan struct{})}
+	if d.StartHangs {
+		d.mu.Unlock()
+		<-ctx.Done()
+		d.mu.Lock()
+		return nil, ctx.Err()
+	}
 	return &driver.Handle{Driver: "fake", TaskID: cfg.ID, Version: 1}, nil
 }
 
