@@ -82,11 +82,9 @@ func (c *Client) leaveIfHung() (stop func()) {
 		return func() {}
 	}
 	c.mu.Lock()
-	limit := min(max(c.ttl*6/10, minAnswer), maxAnswer)
+	ttl := c.ttl
 	c.mu.Unlock()
-	if pace := c.leases.Pace(); pace > 0 {
-		limit = min(limit, max(pace, minAnswer/2))
-	}
+	limit := answerWithin(ttl, c.leases.Pace())
 	asked := c.servers.Server()
 	timer := time.AfterFunc(limit, func() {
 		if asked != "" && c.servers.Server() == asked {
@@ -95,6 +93,19 @@ func (c *Client) leaveIfHung() (stop func()) {
 		}
 	})
 	return func() { timer.Stop() }
+}
+
+// answerWithin is the time for an answer, by the time until the next heartbeat (0: not known yet, before the first one) and
+// by how often leases have to be renewed (0: there are none).
+func answerWithin(ttl, pace time.Duration) time.Duration {
+	limit := maxAnswer
+	if ttl > 0 {
+		limit = min(max(ttl*6/10, minAnswer), maxAnswer)
+	}
+	if pace > 0 {
+		limit = min(limit, max(pace, minAnswer/2))
+	}
+	return limit
 }
 
 // beat registers if need be, and sends one heartbeat.
