@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -144,7 +145,7 @@ func (c *call) stopTarget(ctx context.Context, id string) (stopTarget, error) {
 	if id != "" && c.ns != structs.AllNamespaces {
 		list, _, errList := c.client.Jobs().Allocations(ctx, id, true, c.query())
 		if errList != nil {
-			return stopTarget{}, fmt.Errorf("find allocations of job %q: %w", id, errList)
+			return stopTarget{}, cmp.Or(err, fmt.Errorf("find allocations of job %q: %w", id, errList))
 		}
 		for _, a := range list {
 			if a.ClientStatus != structs.AllocClientStatusComplete && a.ClientStatus != structs.AllocClientStatusFailed {
