@@ -42,7 +42,7 @@ func (j *Job) NumberScalingPolicies(old *Job, index uint64) {
 			return nil
 		}
 		out := *p
-		out.ID, out.Namespace = j.scalingPolicyID(p), Val(j.Namespace)
+		out.ID, out.Namespace = j.scalingPolicyID(p), "" // the job tells it, and its Target
 		out.CreateIndex, out.ModifyIndex = index, index
 		if was := before[out.ID]; was != nil {
 			out.CreateIndex = was.CreateIndex

@@ -20,6 +20,10 @@ func TestScalingPoliciesOfVersions(t *testing.T) {
 	if first.TaskGroups[0].Scaling.ID != "" || !first.SpecEqual(asWritten) {
 		t.Error("the job that was handed in has changed")
 	}
+	// The job as it is stored tells the namespace where it always did: in the target.
+	if p := stored.TaskGroups[0].Scaling; p.Namespace != "" || p.Target["Namespace"] != "default" {
+		t.Errorf("stored as %+v", p)
+	}
 	policies := stored.ScalingPolicies()
 	if len(policies) != 2 || policies[0].ID == policies[1].ID || len(policies[0].ID) != 36 || policies[0].Namespace != "default" ||
 		policies[0].Target["Group"] != "a" || policies[1].Target["Task"] != "t" || policies[0].CreateIndex != 5 || policies[1].ModifyIndex != 5 {
