@@ -312,42 +312,60 @@ func (b *Broker) tick() (next time.Time, ok bool) {
 	return next, ok
 }
 
+// choreWait is when a write of runChores that failed is tried again.
+const choreWait = time.Second
+
 // runChores records in the state what only the broker knows: superseded evaluations are cancelled, those which no
 // worker could process are failed and followed up.
 func (b *Broker) runChores(ctx context.Context, raft Raft) {
+	retry := time.NewTimer(time.Hour)
+	defer retry.Stop()
 	for {
-		if b.record(ctx, raft) {
+		more, err := b.record(ctx, raft)
+		chores := b.chores
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			b.log.Error("evaluations could not be cancelled or failed, trying again", "error", err)
+			retry.Reset(choreWait)
+			chores = nil // at once it would fail again
+		case more:
 			continue
 		}
-		if ctx.Err() != nil {
-			return
-		}
 		select {
-		case <-b.chores:
+		case <-chores:
+		case <-retry.C:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// record writes what chore gives; false when there was nothing, or when ctx ended.
-func (b *Broker) record(ctx context.Context, raft Raft) bool {
+// record writes what chore gives; more is false when there was nothing. What could not be written is there again for the
+// next call.
+func (b *Broker) record(ctx context.Context, raft Raft) (more bool, err error) {
 	req, failed := b.chore()
 	if len(req.Evals) == 0 {
-		return false
+		return false, nil
 	}
-	if _, _, err := raft.Apply(ctx, fsm.KindEvalUpdate, req); err != nil {
-		if ctx.Err() != nil {
-			return false
+	end := b.Ack
+	if _, _, err = raft.Apply(ctx, fsm.KindEvalUpdate, req); err != nil {
+		err, end = fmt.Errorf("write evaluations: %w", err), b.Nack
+		b.mu.Lock()
+		for _, eval := range req.Evals {
+			if eval.Status == structs.EvalStatusCancelled {
+				b.superseded = append(b.superseded, eval)
+			}
 		}
-		b.log.Error("evaluations could not be cancelled or failed", "error", err)
+		b.mu.Unlock()
 	}
 	for id, token := range failed {
-		if err := b.Ack(id, token); err != nil {
+		if err := end(id, token); err != nil {
 			b.log.Debug("failed evaluation was taken away", "eval_id", id, "error", err)
 		}
 	}
-	return true
+	return err == nil, err
 }
 
 func (b *Broker) chore() (*fsm.EvalUpdate, map[string]string) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,18 @@ type rig struct {
 	*testing.T
 	ctx    context.Context
 	log    *clustertest.Log
+	full   bool // the broker's own writes fail
 	broker *Broker
+}
+
+// brokersRaft is how the broker of a rig writes.
+type brokersRaft struct{ *rig }
+
+func (b brokersRaft) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, error) {
+	if b.full {
+		return nil, 0, errors.New("the disk is full")
+	}
+	return b.log.Apply(ctx, kind, req)
 }
 
 // withRig runs a test in a bubble of virtual time; before is applied to the state before the broker leads.
@@ -33,7 +45,7 @@ func withRig(t *testing.T, before, test func(r *rig)) {
 			before(r)
 		}
 		done := make(chan error, 1)
-		go func() { done <- r.broker.Run(ctx, r.log.Store, r.log, func() {}) }()
+		go func() { done <- r.broker.Run(ctx, r.log.Store, brokersRaft{r}, func() {}) }()
 		synctest.Wait()
 		test(r)
 		cancel()
@@ -170,6 +182,38 @@ func TestBrokerFailsWhatNobodyCanProcess(t *testing.T) {
 		time.Sleep(2 * time.Minute) // virtual
 		synctest.Wait()
 		r.expect(next.ID)
+	})
+}
+
+// TestBrokerRecordsWhatItCouldNotWrite: an evaluation that nobody works on and that nobody ended would be pending for ever.
+func TestBrokerRecordsWhatItCouldNotWrite(t *testing.T) {
+	withRig(t, nil, func(r *rig) {
+		r.full = true
+		first, second := r.eval("first", "j2", structs.EvalStatusPending), r.eval("second", "j2", structs.EvalStatusPending)
+		first.TriggeredBy, second.TriggeredBy = structs.EvalTriggerNodeUpdate, structs.EvalTriggerNodeUpdate
+		r.put(r.eval("bad", "j1", structs.EvalStatusPending))
+		for range 3 {
+			token := r.expect("bad")
+			if err := r.broker.Nack("bad", token); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second) // virtual
+			synctest.Wait()
+		}
+		r.put(first, second)
+		time.Sleep(10 * time.Second) // virtual
+		synctest.Wait()
+		status := func(id string) string { return r.log.Store.Eval(nil, id).Status }
+		if status("bad") != structs.EvalStatusPending || status("second") != structs.EvalStatusPending {
+			t.Fatalf("bad is %s, second is %s: the writes did not fail", status("bad"), status("second"))
+		}
+		r.full = false
+		time.Sleep(2 * time.Second) // virtual
+		synctest.Wait()
+		if status("bad") != structs.EvalStatusFailed || status("second") != structs.EvalStatusCancelled {
+			t.Errorf("bad is %s, second is %s", status("bad"), status("second"))
+		}
+		r.expect("first")
 	})
 }
 

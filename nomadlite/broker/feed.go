@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/nomadlite/nomadlite/nomadlite/state"
@@ -52,8 +54,8 @@ func (b *Broker) follow(store *state.Store, change state.Change) {
 			all = true
 		}
 	}
-	for nodeID, class := range room {
-		b.requeueLocked(now, b.blocked.Room(nodeID, class, change.Index))
+	for _, nodeID := range slices.Sorted(maps.Keys(room)) { // the same each time, so that simulations can be repeated
+		b.requeueLocked(now, b.blocked.Room(nodeID, room[nodeID], change.Index))
 	}
 	for job := range left {
 		b.requeueLocked(now, b.blocked.JobRoom(job, change.Index))

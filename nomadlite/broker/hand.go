@@ -25,10 +25,12 @@ func (h Hand) Follow(change state.Change) { h.Broker.follow(h.Store, change) }
 // Work does what is due now and says when something is due next.
 func (h Hand) Work(ctx context.Context) (next time.Time, ok bool) {
 	next, ok = h.Broker.tick()
-	for h.Broker.record(ctx, h.Raft) {
+	for {
+		if more, _ := h.Broker.record(ctx, h.Raft); !more { // what could not be written is written by a later call
+			return next, ok
+		}
 		next, ok = h.Broker.tick()
 	}
-	return next, ok
 }
 
 // Take is Dequeue for what is ready now; nil when nothing is.
