@@ -138,6 +138,10 @@ func (s *generic) reconcile() *reconcile.Result {
 			s.cfg.Logger.Trace("allocation classified", "eval_id", s.eval.ID, "alloc_id", d.Alloc.ID,
 				"alloc", d.Alloc.Name, "bucket", d.Bucket, "rule", d.Rule, "reason", d.Reason)
 		}
+		for _, h := range result.Held {
+			s.cfg.Logger.Trace("update held", "eval_id", s.eval.ID, "group", h.Group, "waiting", h.Waiting, "brake", h.Brake,
+				"reason", h.Reason)
+		}
 	}
 	return result
 }

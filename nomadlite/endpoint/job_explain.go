@@ -33,7 +33,8 @@ func (b *Backend) explainJob(w http.ResponseWriter, r *route.Request, q *query) 
 			return snap.TableIndex(state.TableJobs)
 		}
 		out = explanation(ws, snap, job)
-		return max(snap.TableIndex(state.TableEvals), snap.TableIndex(state.TableAllocs))
+		return max(snap.TableIndex(state.TableJobs), snap.TableIndex(state.TableEvals), snap.TableIndex(state.TableAllocs),
+			snap.TableIndex(state.TableDeployments))
 	})
 	if err != nil {
 		return err

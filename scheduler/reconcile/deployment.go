@@ -174,17 +174,17 @@ var brakes = []brake{
 
 // limit is how many allocations may be updated now, and when that is none, why: all without an update block, else
 // max_parallel minus missing places minus those of the deployment whose health is not known yet.
-func (d *groupDeployment) limit(g *group, destructive, missing int) (int, string) {
+func (d *groupDeployment) limit(g *group, destructive, missing int) (int, *brake) {
 	if d.strategy == nil {
-		return destructive, ""
+		return destructive, nil
 	}
 	d.missing = missing
 	for i := range brakes {
 		if brakes[i].when(d, g) {
-			return 0, brakes[i].name
+			return 0, &brakes[i]
 		}
 	}
-	return d.room(g), ""
+	return d.room(g), nil
 }
 
 // room is how many places of max_parallel are not taken.

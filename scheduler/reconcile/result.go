@@ -44,6 +44,7 @@ type Held struct {
 	Group   string
 	Waiting int    // allocations of an older version
 	Brake   string // the name of what holds them
+	Reason  string // the same in words
 }
 
 // Stop ends one allocation or changes what is inferred about it.

@@ -374,8 +374,8 @@ func (g *group) roll(destructive []*slot, missing int) {
 		return a.index - b.index
 	})
 	limit, held := g.deploy.limit(g, len(destructive), missing)
-	if held != "" && len(destructive) > 0 {
-		g.out.Held = append(g.out.Held, Held{Group: g.name, Waiting: len(destructive), Brake: held})
+	if held != nil && len(destructive) > 0 {
+		g.out.Held = append(g.out.Held, Held{Group: g.name, Waiting: len(destructive), Brake: held.name, Reason: held.reason})
 	}
 	for i, s := range destructive {
 		if i >= limit {
