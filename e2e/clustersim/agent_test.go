@@ -25,6 +25,8 @@ type agent struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	dying  bool // is killed when it next waits for its disk
+	// started says that a process has just been started of which no disk knows yet.
+	started bool
 
 	held     map[string]*held
 	leases   *lease.Tracker
@@ -257,7 +259,11 @@ func (a *agent) turn() {
 		since, _ := a.n.clock().Boot()
 		a.leaseAt = time.Now().Add(next - since)
 	}
-	for again := true; again; {
+	rounds := 0
+	for again := true; again; rounds++ {
+		if rounds > 2000 {
+			a.s.breaks("rest", "the runners of %s do not come to rest", a.n.id)
+		}
 		a.wakeAt = time.Time{}
 		again = a.n.disk.flush()
 		for _, id := range sortedKeys(a.held) {

@@ -25,6 +25,7 @@ const (
 	invAsked       = "a job does not end as asked"
 	invAskedToStop = "an acknowledged stop does not end stopped"
 	invTask        = "a task has two processes"
+	invAwaits      = "an allocation waits for ever"
 	invGrace       = "a change of leader expires a node"
 )
 
@@ -34,6 +35,7 @@ type watcher struct {
 	wasCanary   map[string]bool
 	wasUnheard  map[string]bool
 	stopAsked   map[string]bool // allocations that an operator stopped
+	purged      map[string]bool // allocations on nodes that an operator purged
 	disturbance int
 	found       *fault // in a goroutine of the product, where the run cannot be ended
 }
@@ -45,7 +47,8 @@ func (w *watcher) broken(invariant, detail string) {
 }
 
 func newWatcher(s *sim) *watcher {
-	return &watcher{s: s, wasCanary: map[string]bool{}, wasUnheard: map[string]bool{}, stopAsked: map[string]bool{}}
+	return &watcher{s: s, wasCanary: map[string]bool{}, wasUnheard: map[string]bool{}, stopAsked: map[string]bool{},
+		purged: map[string]bool{}}
 }
 
 // change looks at one committed entry.
@@ -150,6 +153,8 @@ func (w *watcher) room(nodeID string) {
 		}
 	}
 	heir := map[string]string{}
+	evicted := map[string]bool{}    // those whose place another one has taken
+	preemptors := map[string]bool{} // those that have
 	for _, id := range sortedKeys(held) {
 		if p := held[held[id].PreviousAllocation]; p != nil && p.DesiredStatus != structs.AllocDesiredStatusRun {
 			if other := heir[p.ID]; other != "" {
@@ -157,11 +162,22 @@ func (w *watcher) room(nodeID string) {
 			}
 			heir[p.ID] = id
 		}
+		if by := held[id].PreemptedByAllocation; held[id].DesiredStatus == structs.AllocDesiredStatusEvict && held[by] != nil {
+			evicted[id], preemptors[by] = true, true
+		}
 	}
+	w.fits(nodeID, held, func(id string) bool { return heir[id] == "" && !evicted[id] })
+	if len(evicted) > 0 {
+		w.fits(nodeID, held, func(id string) bool { return heir[id] == "" && !preemptors[id] })
+	}
+}
+
+// fits adds up what some of those on a node hold.
+func (w *watcher) fits(nodeID string, held map[string]*structs.Allocation, counts func(id string) bool) {
 	var sum claim
 	ports := map[int]string{}
 	for _, id := range sortedKeys(held) {
-		if heir[id] != "" {
+		if !counts(id) {
 			continue
 		}
 		c := claimOf(id, held)
@@ -250,7 +266,7 @@ func (w *watcher) beside(a, b *structs.Allocation) {
 	if b.CreateIndex < a.CreateIndex {
 		older = b
 	}
-	if w.leased(older) {
+	if w.leased(older) && !w.purged[older.ID] {
 		w.broken(invLease, twoTexts(a, b))
 		return
 	}
@@ -368,6 +384,11 @@ func (s *sim) unfinished() *fault {
 				names[a.JobID] = map[string]bool{}
 			}
 			names[a.JobID][a.Name+"@"+a.NodeID] = true
+			for _, awaited := range a.Awaits {
+				if other := s.store.Alloc(nil, awaited.ID); other != nil && !other.ClientTerminal() {
+					return &fault{invAwaits, fmt.Sprintf("%s for %s, which is %s", a.ID, other.ID, other.ClientStatus)}
+				}
+			}
 			if s.watch.stopAsked[a.ID] {
 				return &fault{invAskedToStop, fmt.Sprintf("%s (%s) was stopped by hand and runs on", a.ID, a.Name)}
 			}

@@ -1,6 +1,7 @@
 package clustersim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,7 +15,9 @@ type jobPlan struct {
 	kind    string
 	count   int
 	version int
-	shape   func(j *structs.Job, g *structs.TaskGroup)
+	// priority is 50 unless it says otherwise.
+	priority int
+	shape    func(j *structs.Job, g *structs.TaskGroup)
 
 	running bool // registered and not stopped
 	there   bool // registered, maybe stopped
@@ -66,6 +69,10 @@ func plans() []*jobPlan {
 		{id: "work", kind: structs.JobTypeBatch, count: 2, shape: func(j *structs.Job, g *structs.TaskGroup) {
 			g.Tasks[0].Config["run_for"] = "25s"
 		}},
+		{id: "hungry", kind: structs.JobTypeService, count: 1, priority: 90, shape: func(j *structs.Job, g *structs.TaskGroup) {
+			g.Tasks[0].Resources.CPU = ptr(3600) // there is no such node: others have to go
+			g.Update = &structs.UpdateStrategy{MaxParallel: ptr(0)}
+		}},
 		{id: "agents", kind: structs.JobTypeSystem, count: 1, shape: func(j *structs.Job, g *structs.TaskGroup) {}},
 	}
 }
@@ -85,7 +92,7 @@ func (p *jobPlan) spec() *structs.Job {
 		g.ReschedulePolicy = &structs.ReschedulePolicy{Unlimited: ptr(true), Delay: ptr(5 * time.Second),
 			DelayFunction: ptr("constant")}
 	}
-	j := &structs.Job{ID: ptr(p.id), Name: ptr(p.id), Type: ptr(p.kind), Priority: ptr(50), Datacenters: []string{"dc1"},
+	j := &structs.Job{ID: ptr(p.id), Name: ptr(p.id), Type: ptr(p.kind), Priority: ptr(cmp.Or(p.priority, 50)), Datacenters: []string{"dc1"},
 		TaskGroups: []*structs.TaskGroup{g}}
 	p.shape(j, g)
 	j.Canonicalize()
@@ -95,7 +102,7 @@ func (p *jobPlan) spec() *structs.Job {
 // eval is the evaluation which comes with a change of a job.
 func (s *sim) eval(p *jobPlan, trigger string) *structs.Evaluation {
 	now := time.Now().UnixNano()
-	return &structs.Evaluation{ID: s.newID(), Namespace: structs.DefaultNamespace, JobID: p.id, Type: p.kind, Priority: 50,
+	return &structs.Evaluation{ID: s.newID(), Namespace: structs.DefaultNamespace, JobID: p.id, Type: p.kind, Priority: cmp.Or(p.priority, 50),
 		TriggeredBy: trigger, Status: structs.EvalStatusPending, CreateTime: now, ModifyTime: now}
 }
 

@@ -309,6 +309,10 @@ func (d *delivery) SubmitPlan(ctx context.Context, p *structs.Plan) (*structs.Pl
 		s.watch.disturbance++
 		s.disturb()
 	}
+	if nodes := sortedKeys(p.Places); s.later(0.02) && len(nodes) > 0 && purgeable(s.byID[nodes[0]]) {
+		s.tracef("the plan of %s is late", p.EvalID)
+		s.purgeNode(s.byID[nodes[0]])
+	}
 	synctest.Wait()
 	s.notice()
 	s.tracef("%s", planText(p))

@@ -13,6 +13,8 @@ type operation struct {
 	name string
 	can  func(s *sim) bool
 	do   func(s *sim)
+	// later says that the seeds of the first form do not have it.
+	later bool
 }
 
 var (
@@ -25,47 +27,47 @@ var (
 // operations lists all of them. Each ordered pair comes in the long form.
 func operations() []operation {
 	stopJob := func(name string, terms stopTerms) operation {
-		return operation{name, some(isThere), func(s *sim) {
+		return operation{name: name, can: some(isThere), do: func(s *sim) {
 			p := pick(s, s.plansThat(isThere))
 			s.tracef("== %s %s", name, p.id)
 			s.deregister(p, false, terms)
 		}}
 	}
 	stopAlloc := func(name string, terms stopTerms) operation {
-		return operation{name, anyAlloc, func(s *sim) { s.stopAlloc(name, terms) }}
+		return operation{name: name, can: anyAlloc, do: func(s *sim) { s.stopAlloc(name, terms) }}
 	}
 	drains := func(name string, spec structs.DrainSpec) operation {
-		return operation{name, nil, func(s *sim) { s.drain(name, spec) }}
+		return operation{name: name, can: someNode(registered), do: func(s *sim) { s.drain(name, spec) }}
 	}
 	return []operation{
 		stopJob("job stop", ordinary), stopJob("job stop -no-shutdown-delay", noDelay),
 		stopJob("job stop -kill-timeout", shortKill), stopJob("job stop -immediate", immediate),
 		stopAlloc("alloc stop", ordinary), stopAlloc("alloc stop -no-shutdown-delay", noDelay),
 		stopAlloc("alloc stop -kill-timeout", shortKill), stopAlloc("alloc stop -immediate", immediate),
-		{"alloc restart", nil, func(s *sim) { s.restartAlloc("alloc restart", allocrunner.Terms{}) }},
-		{"alloc restart -no-shutdown-delay", nil, func(s *sim) {
+		{name: "alloc restart", do: func(s *sim) { s.restartAlloc("alloc restart", allocrunner.Terms{}) }},
+		{name: "alloc restart -no-shutdown-delay", do: func(s *sim) {
 			s.restartAlloc("alloc restart -no-shutdown-delay", allocrunner.Terms{NoShutdownDelay: true})
 		}},
 		drains("drain with deadline", structs.DrainSpec{Deadline: 25 * time.Second}),
 		drains("drain without deadline", structs.DrainSpec{}),
 		drains("drain -force", structs.DrainSpec{Deadline: -1}),
 		drains("drain -no-shutdown-delay", structs.DrainSpec{Deadline: 40 * time.Second, NoShutdownDelay: true}),
-		{"drain -disable", someNode(draining), func(s *sim) { s.endDrain(pick(s, s.nodesThat(draining))) }},
-		{"maintenance", someNode(maintainable), func(s *sim) { s.maintain(pick(s, s.nodesThat(maintainable))) }},
-		{"maintenance expires", someNode(maintained), (*sim).expireMaintenance},
-		{"maintenance -disable", someNode(maintained), func(s *sim) { s.endMaintenance(pick(s, s.nodesThat(maintained))) }},
-		{"node loss", someNode(connected), func(s *sim) { s.cutOff(pick(s, s.nodesThat(connected))) }},
-		{"node return", someNode(isCut), func(s *sim) { s.heal(pick(s, s.nodesThat(isCut))) }},
-		{"agent kill", someNode(hasAgent), func(s *sim) { s.killAgent(pick(s, s.nodesThat(hasAgent))) }},
-		{"agent start", someNode(noAgent), func(s *sim) { s.startAgent(pick(s, s.nodesThat(noAgent))) }},
-		{"machine crash", nil, func(s *sim) { s.crash(pick(s, s.nodes)) }},
-		{"leader change", nil, func(s *sim) { s.nextLeader(s.leader, "by itself") }},
-		{"purge", some(isThere), func(s *sim) {
+		{name: "drain -disable", can: someNode(draining), do: func(s *sim) { s.endDrain(pick(s, s.nodesThat(draining))) }},
+		{name: "maintenance", can: someNode(maintainable), do: func(s *sim) { s.maintain(pick(s, s.nodesThat(maintainable))) }},
+		{name: "maintenance expires", can: someNode(maintained), do: (*sim).expireMaintenance},
+		{name: "maintenance -disable", can: someNode(maintained), do: func(s *sim) { s.endMaintenance(pick(s, s.nodesThat(maintained))) }},
+		{name: "node loss", can: someNode(connected), do: func(s *sim) { s.cutOff(pick(s, s.nodesThat(connected))) }},
+		{name: "node return", can: someNode(isCut), do: func(s *sim) { s.heal(pick(s, s.nodesThat(isCut))) }},
+		{name: "agent kill", can: someNode(hasAgent), do: func(s *sim) { s.killAgent(pick(s, s.nodesThat(hasAgent))) }},
+		{name: "agent start", can: someNode(noAgent), do: func(s *sim) { s.startAgent(pick(s, s.nodesThat(noAgent))) }},
+		{name: "machine crash", do: func(s *sim) { s.crash(pick(s, s.nodes)) }},
+		{name: "leader change", do: func(s *sim) { s.nextLeader(s.leader, "by itself") }},
+		{name: "purge", can: some(isThere), do: func(s *sim) {
 			p := pick(s, s.plansThat(isThere))
 			s.tracef("== purge %s", p.id)
 			s.deregister(p, true, ordinary)
 		}},
-		{"purge and run again", some(isThere), func(s *sim) {
+		{name: "purge and run again", can: some(isThere), do: func(s *sim) {
 			p := pick(s, s.plansThat(isThere))
 			s.tracef("== purge %s and run it again", p.id)
 			s.deregister(p, true, pick(s, []stopTerms{ordinary, noDelay}))
@@ -73,24 +75,36 @@ func operations() []operation {
 			s.awaitLeader()
 			s.register(p)
 		}},
-		{"job run", some(func(p *jobPlan) bool { return !p.running }), func(s *sim) {
+		{name: "job run", can: some(func(p *jobPlan) bool { return !p.running }), do: func(s *sim) {
 			p := pick(s, s.plansThat(func(p *jobPlan) bool { return !p.running }))
 			s.tracef("== run %s", p.id)
 			s.register(p)
 		}},
-		{"job update", some(isRunning), func(s *sim) {
+		{name: "job update", can: some(isRunning), do: func(s *sim) {
 			p := pick(s, s.plansThat(isRunning))
 			p.version++
 			s.tracef("== update %s to %d", p.id, p.version)
 			s.register(p)
 		}},
-		{"job scale", some(scalable), (*sim).scale},
+		{name: "job scale", can: some(scalable), do: (*sim).scale},
+		{name: "garbage collection", later: true, do: func(s *sim) {
+			s.tracef("== garbage collection")
+			s.collect()
+		}},
+		{name: "node purge", later: true, can: someNode(purgeable), do: func(s *sim) {
+			n := pick(s, s.nodesThat(purgeable))
+			s.tracef("== purge of node %s", n.id)
+			s.purgeNode(n)
+		}},
+		{name: "node leaves", later: true, can: someNode(canLeave), do: func(s *sim) { s.leave(pick(s, s.nodesThat(canLeave))) }},
 	}
 }
 
 func isThere(p *jobPlan) bool   { return p.there }
 func isRunning(p *jobPlan) bool { return p.running }
-func scalable(p *jobPlan) bool  { return p.running && p.kind == structs.JobTypeService }
+func scalable(p *jobPlan) bool {
+	return p.running && p.kind == structs.JobTypeService && p.priority == 0
+}
 
 func some(that func(*jobPlan) bool) func(*sim) bool {
 	return func(s *sim) bool { return len(s.plansThat(that)) > 0 }
@@ -122,6 +136,7 @@ func (s *sim) nodesThat(that func(*node) bool) []*node {
 
 func (n *node) row() *structs.Node { return n.s.store.Node(nil, n.id) }
 
+func registered(n *node) bool { return n.row() != nil }
 func draining(n *node) bool   { return n.row() != nil && n.row().DrainStrategy != nil }
 func maintained(n *node) bool { return n.row() != nil && n.row().Maintenance != nil }
 func maintainable(n *node) bool {
@@ -154,7 +169,7 @@ func (s *sim) stopAlloc(name string, terms stopTerms) {
 	}
 	now := time.Now().UnixNano()
 	eval := &structs.Evaluation{ID: s.newID(), Namespace: alloc.Namespace, JobID: alloc.JobID, Type: structs.Val(alloc.Job.Type),
-		Priority: 50, TriggeredBy: structs.EvalTriggerAllocStop, JobModifyIndex: alloc.JobModifyIndex,
+		Priority: structs.Val(alloc.Job.Priority), TriggeredBy: structs.EvalTriggerAllocStop, JobModifyIndex: alloc.JobModifyIndex,
 		Status: structs.EvalStatusPending, CreateTime: now, ModifyTime: now}
 	s.apply(fsm.KindAllocTransition, &fsm.AllocTransition{
 		Transitions: map[string]*structs.DesiredTransition{alloc.ID: want}, Evals: []*structs.Evaluation{eval}, Now: now})
@@ -201,7 +216,7 @@ func (s *sim) nodeEvent(message string) *structs.NodeEvent {
 }
 
 func (s *sim) drain(name string, spec structs.DrainSpec) {
-	n := pick(s, s.nodes)
+	n := pick(s, s.nodesThat(registered))
 	s.tracef("== %s %s", name, n.id)
 	cmd := &fsm.NodeDrain{NodeID: n.id, Strategy: &structs.DrainStrategy{DrainSpec: spec}, Now: time.Now().UnixNano(),
 		Event: s.nodeEvent("drain")}

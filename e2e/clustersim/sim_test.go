@@ -24,6 +24,8 @@ type params struct {
 	seed  uint64
 	steps int
 	nodes int
+	// first leaves out what came into the simulation later, so that the seeds of before still tell the same.
+	first bool
 }
 
 // fault ends a run: an invariant was broken.
@@ -250,7 +252,7 @@ func (s *sim) call(n *node, do func()) {
 			if s.watch.found != nil {
 				panic(s.watch.found)
 			}
-			if n.agent != nil && n.agent.dying && len(n.disk.pending) > 0 && s.chance(0.3) {
+			if n.agent != nil && n.agent.dying && len(n.disk.pending) > 0 && (n.agent.started || s.chance(0.3)) {
 				s.tracef("%s: the agent is killed before its disk has written", n.id)
 				n.kill()
 			}

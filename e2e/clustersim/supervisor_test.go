@@ -90,6 +90,10 @@ func (v *supervisor) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.H
 	v.live = slices.Insert(v.live, at, p)
 	s.tracef("%s: process %s runs", v.n.id, p.id)
 	s.watch.started(p)
+	if a := v.n.agent; s.later(0.01) && a != nil {
+		s.tracef("%s: the agent is killed between the start of %s and its record", v.n.id, p.id)
+		a.dying, a.started = true, true
+	}
 	return &driver.Handle{Driver: v.Name(), TaskID: cfg.ID, Version: 1}, nil
 }
 
