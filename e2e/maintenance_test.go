@@ -106,3 +106,24 @@ func (p *pair) other(agent *agent) string {
 	p.t.Fatal("there is no other node")
 	return ""
 }
+
+// TestDrainEndsTheMaintenanceOfASilentNode drains a node that is away for an hour: nobody waits for it any more.
+func TestDrainEndsTheMaintenanceOfASilentNode(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, nil, func(*structs.Job, *structs.TaskGroup, *structs.Task) {})
+	old, node := p.holder()
+	for _, args := range [][]string{{"maintenance", "-for", "1h", old.NodeID}, {"drain", "-enable", "-detach", old.NodeID}} {
+		if out, text, code := p.server.cli("", append([]string{"node"}, args...)...); code != 0 {
+			t.Fatalf("%v: exit %d: %s %s", args, code, out, text)
+		}
+		if args[0] == "maintenance" {
+			node.Kill()
+			awaitNode(t, p.server.Client, old.NodeID, "the node's absence", func(n *structs.Node) bool { return n.Status == structs.NodeStatusDisconnected })
+		}
+	}
+	p.server.followLog(p.replaced(old).ID, "up")
+	n := awaitNode(t, p.server.Client, old.NodeID, "the node to be down", func(n *structs.Node) bool { return n.Status == structs.NodeStatusDown })
+	if n.Maintenance != nil || n.SchedulingEligibility != structs.NodeIneligible {
+		t.Errorf("maintenance %+v, %s", n.Maintenance, n.SchedulingEligibility)
+	}
+}

@@ -49,6 +49,9 @@ func (b *Backend) drainNode(w http.ResponseWriter, r *route.Request, q *query) e
 	if err != nil {
 		return err
 	}
+	if spec != nil && node.Maintenance != nil {
+		b.Heartbeats.Reconsider(node.ID) // a drain ends it
+	}
 	out := structs.NodeDrainUpdateResponse{NodeModifyIndex: index, EvalIDs: evalIDs(cmd.Evals)}
 	if len(cmd.Evals) > 0 {
 		out.EvalCreateIndex = index

@@ -24,3 +24,18 @@ func (tx *Txn) SetNodeMaintenance(id string, m *structs.NodeMaintenance, event *
 	}
 	return nil
 }
+
+// overrideMaintenance ends a node's maintenance because the node is drained. What is away on one that is silent would be
+// waited for all the same: there the maintenance is over as of now, and the leader judges the node's silence.
+func (tx *Txn) overrideMaintenance(id string, now int64) error {
+	node := tx.node(id)
+	if node.Maintenance == nil {
+		return nil
+	}
+	if !node.Down() {
+		return tx.SetNodeMaintenance(id, nil, nil, now)
+	}
+	ended := *node.Maintenance
+	ended.Until = unixTime(now)
+	return tx.SetNodeMaintenance(id, &ended, nil, now)
+}

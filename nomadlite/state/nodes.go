@@ -226,7 +226,7 @@ func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
 			if strategy.StartedAt.IsZero() {
 				strategy.StartedAt = row.LastDrain.StartedAt
 			}
-			row.DrainStrategy, row.Maintenance = &strategy, nil // a drain overrides a maintenance
+			row.DrainStrategy = &strategy
 			row.SchedulingEligibility = structs.NodeIneligible
 		case c.MarkEligible:
 			row.SchedulingEligibility = structs.NodeEligible
@@ -236,7 +236,10 @@ func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
 	if err != nil {
 		return err
 	}
-	if c.Strategy == nil && !c.Complete {
+	if c.Strategy != nil {
+		return tx.overrideMaintenance(c.NodeID, c.Now)
+	}
+	if !c.Complete {
 		tx.clearStopOptions(tx.notStoppedOnNode(c.NodeID), c.Now)
 	}
 	return nil

@@ -157,3 +157,22 @@ func TestUnknownNodes(t *testing.T) {
 		}
 	}
 }
+
+// A drain ends a maintenance; on a node that is silent as of now, so that the leader judges what is away there.
+func TestDrainOverridesMaintenance(t *testing.T) {
+	for _, status := range []string{structs.NodeStatusReady, structs.NodeStatusDisconnected} {
+		w := newWorld(t)
+		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode("n1"), w.now()) })
+		now := w.now()
+		w.must(func(tx *Txn) error { return tx.SetNodeStatus("n1", status, nil, nil, now) })
+		hour := &structs.NodeMaintenance{Until: unixTime(now).Add(time.Hour)}
+		w.must(func(tx *Txn) error { return tx.SetNodeMaintenance("n1", hour, nil, now) })
+		w.must(func(tx *Txn) error {
+			return tx.SetNodeDrain(NodeDrainChange{NodeID: "n1", Strategy: &structs.DrainStrategy{}, Now: now})
+		})
+		m := w.store.Node(nil, "n1").Maintenance
+		if status == structs.NodeStatusReady && m != nil || status != structs.NodeStatusReady && (m == nil || m.Until.After(unixTime(now))) {
+			t.Errorf("%s: the maintenance is %+v", status, m)
+		}
+	}
+}
