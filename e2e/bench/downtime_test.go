@@ -30,6 +30,7 @@ func slowToStop(id string, count int, dir string) *structs.Job {
 // flag that leaves the delays out: the time from this second call until the last task got its signal.
 func BenchmarkCutWait(b *testing.B) {
 	perKind(b, func(b *testing.B, kind string, a *proc.Agent) {
+		a.Config["enable_debug"] = true // for profile
 		a.Start()
 		awaitNode(b, a.Client)
 		dir := b.TempDir()
@@ -42,11 +43,14 @@ func BenchmarkCutWait(b *testing.B) {
 			st := alloc.TaskStates["sleep"]
 			return st != nil && len(st.Events) > 0 && st.Events[len(st.Events)-1].Type == structs.TaskWaitingShutdownDelay
 		})
+		profiled, cpu := profile(b, a, "cut-"+kind, time.Second), a.CPUTime()
 		began := time.Now()
 		if _, _, err := a.Client.Jobs().Deregister(limited(b), *job.ID, &api.DeregisterOptions{NoShutdownDelay: true}, nil); err != nil {
 			b.Fatalf("stop job again: %v", err)
 		}
 		awaitSummary(b, a.Client, *job.ID, "all complete", func(s structs.TaskGroupSummary) bool { return s.Complete == tasks })
+		b.Logf("processor time of the agent: %v", a.CPUTime()-cpu)
+		profiled()
 		logSteps(b, a.Client, *job.ID, began)
 		note(b, "cut/"+kind, milliseconds(lastSignal(b, dir).Sub(began)), "cut-ms")
 	})

@@ -74,6 +74,7 @@ var figures = []figure{
 	{"lost/peak", "data_dir: memory of the server after (PSS)", "MiB", 0, 0, ""},
 	{"blocked/few", "data_dir: evaluations for a node with room for 10 of 3,000 blocked jobs", "", 0, 30, ""},
 	{"blocked/time", "data_dir: a node with room for all comes -> these jobs run", "s", 0, 6, ""},
+	{"blocked/cpu", "data_dir: processor time of the server for that", "s", 0, 0, ""},
 	{"blocked/all", "data_dir: evaluations for that", "", 0, 0, ""},
 	{"next/dev", "register -> one more task running", "ms", 0, 0, ""},
 	{"next/disk", "data_dir: register -> one more task running", "ms", 0, 0, "next/dev"},
