@@ -90,7 +90,7 @@ func TestSeededFaultsAreFound(t *testing.T) {
 			cmd.Env = append(os.Environ(), "CLUSTERSIM_SEQUENCES=300", "CLUSTERSIM_FIRST=1", "CLUSTERSIM_TRACE=1", "CLUSTERSIM_EXPECT="+f.invariant)
 			out, err := cmd.CombinedOutput()
 			found := strings.Count(string(out), "INVARIANT "+f.invariant+":")
-			t.Logf("%s\nfound %d times: %s", f.fault, found, lastLine(out, "sequences of"))
+			t.Logf("seeded fault %s broke %q %d times; %s", filepath.Base(f.path), f.invariant, found, lastLine(out, "sequences of"))
 			if err == nil || found == 0 {
 				t.Errorf("the simulation does not find it as %q:\n%s", f.invariant, out)
 			}
