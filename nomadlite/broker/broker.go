@@ -305,7 +305,9 @@ func (b *Broker) tick() (next time.Time, ok bool) {
 	next, ok = b.nextLocked()
 	if ok && !next.After(now) {
 		b.queue.Tick(now)
+		b.sweepLocked()
 		b.requeueLocked(now, b.blocked.Due(now))
+		b.unblockLocked(now)
 		b.wakeLocked()
 		next, ok = b.nextLocked()
 	}

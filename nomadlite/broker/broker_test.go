@@ -307,6 +307,32 @@ func TestBlockedIsWokenByWhatCouldHelp(t *testing.T) {
 	}
 }
 
+// TestRoomOfAnAbandonedDeliveryIsForOthers: who was woken for it does not keep it while nobody works on him.
+func TestRoomOfAnAbandonedDeliveryIsForOthers(t *testing.T) {
+	withRig(t, func(r *rig) {
+		for _, id := range []string{"j1", "j2"} {
+			r.apply(fsm.KindJobRegister, &fsm.JobRegister{Now: 1, Job: &structs.Job{ID: &id, Namespace: structs.Ptr("default"),
+				Type: structs.Ptr(structs.JobTypeService), TaskGroups: []*structs.TaskGroup{{Name: structs.Ptr("g"), Tasks: []*structs.Task{
+					{Name: "t", Resources: &structs.Resources{MemoryMB: structs.Ptr(80)}}}}}}})
+		}
+	}, func(r *rig) {
+		for i, id := range []string{"first", "second"} {
+			eval := r.eval(id, []string{"j1", "j2"}[i], structs.EvalStatusBlocked)
+			eval.FailedTGAllocs = map[string]*structs.AllocationMetric{"g": {}}
+			r.put(eval)
+		}
+		n := r.node("n1", "good")
+		n.NodeResources.Memory.MemoryMB = 100
+		r.apply(fsm.KindNodeRegister, &fsm.NodeRegister{Node: n, Now: 1})
+		r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: 1, Updates: []fsm.NodeStatusUpdate{{NodeID: "n1", Status: structs.NodeStatusReady}}})
+		r.expect("first")
+		r.expect("") // there is room for one
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		r.expect("second")
+	})
+}
+
 func TestBlockedOnceMoreAfterAChangeOfLeader(t *testing.T) {
 	withRig(t, func(r *rig) {
 		r.put(r.eval("blocked", "j1", structs.EvalStatusBlocked))
