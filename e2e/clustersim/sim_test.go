@@ -73,7 +73,7 @@ func newSim(p params) *sim {
 	return s
 }
 
-// break_ ends the run.
+// breaks ends the run.
 func (s *sim) breaks(invariant, format string, args ...any) {
 	panic(&fault{invariant, fmt.Sprintf(format, args...)})
 }
