@@ -79,7 +79,7 @@ func (s *sim) leave(n *node) {
 		}
 	}
 	s.awaitLeader()
-	if n.agent != a || n.cut || a.dying || n.row() == nil || len(n.sup.sorted()) > 0 {
+	if n.agent != a || n.cut || a.dying || !purgeable(n) || len(n.sup.sorted()) > 0 {
 		s.tracef("%s could not leave", n.id)
 		return
 	}
