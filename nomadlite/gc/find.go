@@ -2,7 +2,6 @@ package gc
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-memdb"
@@ -68,7 +67,8 @@ type Unit struct {
 
 // Find looks for garbage.
 func Find(state State, limits Thresholds, now time.Time) Garbage {
-	f := finder{state: state, limits: limits, now: now, jobs: map[structs.NamespacedID]bool{}}
+	f := finder{state: state, limits: limits, now: now, jobs: map[structs.NamespacedID]bool{},
+		newest: map[structs.NamespacedID]map[string]uint64{}}
 	var g Garbage
 	for job := range state.Jobs(nil, structs.AllNamespaces) {
 		if unit, ok := f.job(job); ok {
@@ -99,6 +99,8 @@ type finder struct {
 	limits Thresholds
 	now    time.Time
 	jobs   map[structs.NamespacedID]bool // to be deleted
+	// newest are the create indexes of the newest allocation of each name, canaries aside, of the jobs that were asked about.
+	newest map[structs.NamespacedID]map[string]uint64
 }
 
 // old says whether unix nanoseconds lie further back than limit.
@@ -181,9 +183,18 @@ func (f *finder) needed(job *structs.Job, a *structs.Allocation) bool {
 
 // lastOfName says that no allocation of its job took its name after it, canaries aside.
 func (f *finder) lastOfName(a *structs.Allocation) bool {
-	return !slices.ContainsFunc(f.state.AllocsByJob(nil, a.Namespace, a.JobID), func(other *structs.Allocation) bool {
-		return other.Name == a.Name && other.CreateIndex > a.CreateIndex && !other.Canary()
-	})
+	id := structs.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+	newest := f.newest[id]
+	if newest == nil {
+		newest = map[string]uint64{}
+		for _, other := range f.state.AllocsByJob(nil, id.Namespace, id.ID) {
+			if !other.Canary() {
+				newest[other.Name] = max(newest[other.Name], other.CreateIndex)
+			}
+		}
+		f.newest[id] = newest
+	}
+	return a.CreateIndex >= newest[a.Name]
 }
 
 // ended says that an allocation can be deleted: its node reported its end, or nobody can report on it any more.
