@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,7 @@ type rig struct {
 	*testing.T
 	ctx    context.Context
 	log    *clustertest.Log
-	full   bool // the broker's own writes fail
+	full   atomic.Bool // the broker's own writes fail
 	broker *Broker
 }
 
@@ -28,7 +29,7 @@ type rig struct {
 type brokersRaft struct{ *rig }
 
 func (b brokersRaft) Apply(ctx context.Context, kind fsm.Kind, req any) (any, uint64, error) {
-	if b.full {
+	if b.full.Load() {
 		return nil, 0, errors.New("the disk is full")
 	}
 	return b.log.Apply(ctx, kind, req)
@@ -188,7 +189,7 @@ func TestBrokerFailsWhatNobodyCanProcess(t *testing.T) {
 // TestBrokerRecordsWhatItCouldNotWrite: an evaluation that nobody works on and that nobody ended would be pending for ever.
 func TestBrokerRecordsWhatItCouldNotWrite(t *testing.T) {
 	withRig(t, nil, func(r *rig) {
-		r.full = true
+		r.full.Store(true)
 		first, second := r.eval("first", "j2", structs.EvalStatusPending), r.eval("second", "j2", structs.EvalStatusPending)
 		first.TriggeredBy, second.TriggeredBy = structs.EvalTriggerNodeUpdate, structs.EvalTriggerNodeUpdate
 		r.put(r.eval("bad", "j1", structs.EvalStatusPending))
@@ -207,7 +208,7 @@ func TestBrokerRecordsWhatItCouldNotWrite(t *testing.T) {
 		if status("bad") != structs.EvalStatusPending || status("second") != structs.EvalStatusPending {
 			t.Fatalf("bad is %s, second is %s: the writes did not fail", status("bad"), status("second"))
 		}
-		r.full = false
+		r.full.Store(false)
 		time.Sleep(2 * time.Second) // virtual
 		synctest.Wait()
 		if status("bad") != structs.EvalStatusFailed || status("second") != structs.EvalStatusCancelled {
