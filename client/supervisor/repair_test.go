@@ -252,12 +252,12 @@ func TestAnAnswerInTheLastMomentCounts(t *testing.T) {
 			sent <- err
 		}()
 		resp, err := c.call(ctx, request{Op: opStart, Start: &StartSpec{TaskID: "a"}})
+		c.close() // its reader has ended then
+		theirs.Close()
+		cancel()
 		if err != nil || resp.Task == nil || len(c.late) > 0 {
 			t.Fatalf("got %+v, %v; late %v", resp, err, c.late)
 		}
-		c.close()
-		theirs.Close()
-		cancel()
 	}
 }
 
