@@ -261,7 +261,7 @@ func TestOneSeed(t *testing.T) {
 
 // TestSequences plays sequences of operations: CLUSTERSIM_SEQUENCES of them, from seed CLUSTERSIM_FIRST on.
 func TestSequences(t *testing.T) {
-	count := number(t, "CLUSTERSIM_SEQUENCES", 200)
+	count := number(t, "CLUSTERSIM_SEQUENCES", 100)
 	pairs := playAll(t, uint64(number(t, "CLUSTERSIM_FIRST", 1)), count, 50, 4)
 	var missing []string
 	all, rarest, least := 0, "", 1<<30
