@@ -49,7 +49,6 @@ type agent struct {
 	up, down           time.Time // when the last message of the session arrives
 	calls              uint64
 	beatNumber         uint64
-	ttl                time.Duration
 }
 
 // held is an allocation on the node.
