@@ -71,6 +71,10 @@ func TestLeavingHasADeadline(t *testing.T) {
 	}
 	replacement := p.replaced(old)
 	p.noOverlap(old, replacement, told, time.Second)
+	alloc, _, err := p.server.Client.Allocations().Info(limited(t), old.ID, nil)
+	if err != nil || alloc.ClientStatus != structs.AllocClientStatusComplete || alloc.TaskStates["t"].Failed {
+		t.Errorf("what was killed is %s: %v\n%+v", alloc.ClientStatus, err, alloc.TaskStates)
+	}
 	if _, last := p.written(p.lives(old.ID)[0]); last.Sub(told) > 8*time.Second {
 		t.Errorf("the task ended %s after its node was told to leave", last.Sub(told))
 	}

@@ -54,6 +54,8 @@ type Allocation struct {
 	Awaits []AwaitedAlloc `json:",omitempty"`
 	// Fenced says that the node itself ended the allocation, because its lease had run out. The node reports it.
 	Fenced bool `json:",omitempty"`
+	// Departed says that the node ended the allocation because it left for good. The node reports it.
+	Departed bool `json:"-" cbor:"Departed,omitempty"`
 	// AwaitedBy lists the ids of the allocations that have this one in their Awaits, some of them gone by now.
 	AwaitedBy []string `json:"-" cbor:"AwaitedBy,omitempty"`
 	// JobVersion and JobModifyIndex name the specification row which the allocation runs.

@@ -65,8 +65,10 @@ type AllocObservation struct {
 	TaskStates        map[string]*TaskState
 	DeploymentStatus  *AllocDeploymentStatus
 	NetworkStatus     *AllocNetworkStatus
-	Fenced            bool  `json:",omitempty"` // it ended because its lease had run out
-	Time              int64 // unix nanoseconds on the node
+	Fenced            bool `json:",omitempty"` // it ended because its lease had run out
+	// Departed says that it was ended because its node goes for good: its work is not done, whatever its tasks came to.
+	Departed bool  `json:",omitempty"`
+	Time     int64 // unix nanoseconds on the node
 }
 
 // NodeAllocsUpdateRequest is a batch of observations.

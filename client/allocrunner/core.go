@@ -72,7 +72,7 @@ const (
 	PrerunFailed Cause = "prerun failed"
 	LeaseOver    Cause = "lease over"
 	RanTooLong   Cause = "ran too long"
-	AgentLeaving Cause = "agent leaving" // a dev agent takes its allocations with it
+	AgentLeaving Cause = "agent leaving" // its node goes for good, or a dev agent takes its allocations with it
 )
 
 // view is everything the core decides on.

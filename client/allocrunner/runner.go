@@ -196,7 +196,7 @@ func (r *Runner) Observation() *structs.AllocObservation {
 	if saved.Done && saved.Cause == RanTooLong {
 		o.ObservedStatus, o.ClientDescription = structs.AllocClientStatusComplete, descTooLong
 	}
-	o.Fenced = saved.fenced()
+	o.Fenced, o.Departed = saved.fenced(), saved.Done && saved.Cause == AgentLeaving
 	return o
 }
 
@@ -276,8 +276,8 @@ func (r *Runner) Leave() {
 	r.nudge()
 }
 
-// Depart ends everything in the ordinary order because the node goes for good. It fails the tasks, so that work which
-// was ended does not pass for work that is done.
+// Depart ends everything in the ordinary order because the node goes for good. It is a stop that was asked for and fails
+// no task; what is reported says so, so that work which was ended does not pass for work that is done.
 func (r *Runner) Depart() {
 	r.mu.Lock()
 	r.departing = true

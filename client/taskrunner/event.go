@@ -65,11 +65,11 @@ func EventRanTooLong(message string) *structs.TaskEvent {
 	return e
 }
 
-// EventNodeLeaving says that the node goes for good; it fails the task.
+// EventNodeLeaving says that the node goes for good; it does not fail the task.
 func EventNodeLeaving() *structs.TaskEvent {
 	const message = "Node is leaving the cluster"
-	e := event(structs.TaskKilling, message, map[string]string{"kill_reason": message, "fails_task": "true"})
-	e.KillReason, e.FailsTask = message, true
+	e := event(structs.TaskKilling, message, map[string]string{"kill_reason": message})
+	e.KillReason = message
 	return e
 }
 

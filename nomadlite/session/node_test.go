@@ -506,7 +506,7 @@ func TestEvaluationsFromReports(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, desired, was, is string
 		condition                    string
-		stopped, purged              bool
+		stopped, purged, departed    bool
 		want                         string
 	}{
 		{name: "runs", kind: "service", desired: "run", was: "pending", is: "running"},
@@ -517,6 +517,8 @@ func TestEvaluationsFromReports(t *testing.T) {
 		{name: "evicted one ends", kind: "service", desired: "evict", was: "running", is: "complete"},
 		{name: "service ends", kind: "service", desired: "run", was: "running", is: "complete", want: "alloc-failure"},
 		{name: "batch ends", kind: "batch", desired: "run", was: "running", is: "complete"},
+		{name: "batch is ended, its node leaves", kind: "batch", desired: "run", was: "running", is: "complete", departed: true,
+			want: "node-update"},
 		{name: "job is stopped", kind: "service", desired: "run", was: "running", is: "failed", stopped: true},
 		{name: "job is gone", kind: "service", desired: "run", was: "running", is: "failed", purged: true},
 		{name: "heard again", kind: "service", desired: "run", was: "running", is: "running", condition: "unknown",
@@ -529,7 +531,7 @@ func TestEvaluationsFromReports(t *testing.T) {
 			f.job = &structs.Job{ID: structs.Ptr("j"), Type: structs.Ptr(c.kind), Priority: structs.Ptr(70), Stop: c.stopped,
 				JobModifyIndex: 7}
 		}
-		o := &structs.AllocObservation{AllocID: "a", ObservedStatus: c.is}
+		o := &structs.AllocObservation{AllocID: "a", ObservedStatus: c.is, Departed: c.departed}
 		evals := evalsFor(f, []*structs.AllocObservation{o, o}, 5, uuid.New)
 		got := ""
 		if len(evals) == 1 {

@@ -102,6 +102,8 @@ func triggerOf(alloc *structs.Allocation, o *structs.AllocObservation, jobType s
 		return "" // told before
 	case !wanted:
 		return "" // it was to stop
+	case o.Departed:
+		return structs.EvalTriggerNodeUpdate
 	case o.ObservedStatus == structs.AllocClientStatusFailed:
 		return structs.EvalTriggerRetryFailedAlloc
 	case o.ObservedStatus == structs.AllocClientStatusComplete && forever:

@@ -154,7 +154,7 @@ func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	}
 	alloc := *old
 	alloc.ObservedStatus = o.ObservedStatus
-	alloc.ClientDescription, alloc.Fenced = o.ClientDescription, old.Fenced || o.Fenced
+	alloc.ClientDescription, alloc.Fenced, alloc.Departed = o.ClientDescription, old.Fenced || o.Fenced, old.Departed || o.Departed
 	tx.shared.text(&alloc.ObservedStatus)
 	tx.shared.text(&alloc.ClientDescription)
 	tx.shared.tasks(o.TaskStates)

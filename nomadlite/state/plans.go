@@ -132,7 +132,7 @@ func keepObserved(alloc, old *structs.Allocation) {
 	alloc.Condition, alloc.DesiredTransition = old.Condition, old.DesiredTransition
 	alloc.NextAllocation, alloc.PreviousAllocation = old.NextAllocation, old.PreviousAllocation
 	alloc.PreemptedByAllocation = old.PreemptedByAllocation
-	alloc.Awaits, alloc.AwaitedBy, alloc.Fenced = old.Awaits, old.AwaitedBy, old.Fenced
+	alloc.Awaits, alloc.AwaitedBy, alloc.Fenced, alloc.Departed = old.Awaits, old.AwaitedBy, old.Fenced, old.Departed
 	if alloc.DeploymentID == old.DeploymentID {
 		alloc.DeploymentStatus = old.DeploymentStatus
 	}

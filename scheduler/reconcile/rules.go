@@ -34,6 +34,7 @@ const (
 	reasonRescheduled = "alloc was rescheduled because it failed"
 	reasonEnded       = "alloc was rescheduled because it ended"
 	reasonFenced      = "alloc was ended by its node, which could not reach the servers"
+	reasonNodeLeft    = "alloc was ended by its node, which left the cluster"
 	reasonReconnected = "alloc not needed due to disconnected client reconnect"
 )
 
@@ -86,6 +87,8 @@ var rules = []rule{
 	// The cluster would have given it up and replaced it, had its node not come back first.
 	{"ended by its fence", func(s *subject) bool { return s.endedByFence() },
 		Again, reasonFenced},
+	{"ended since its node left", func(s *subject) bool { return s.endedByLeaving() },
+		Again, reasonNodeLeft},
 	{"ended, asked to move", func(s *subject) bool { return s.ended() && s.askedToMove() },
 		Again, reasonRescheduled},
 	// A rollout that failed is not to be tried again and again by the policy: the next version, or an operator who asks for
@@ -121,7 +124,7 @@ var rules = []rule{
 		Lost, reasonLost},
 
 	// It is heard and runs.
-	// Leave to be rescheduled is for when it has ended: a node that leaves ends it itself.
+	// Leave to be rescheduled is for when it has ended.
 	{"asked to move", func(s *subject) bool { return s.alloc.DesiredTransition.ShouldMigrate() },
 		Migrate, reasonMigrating},
 	{"runs", func(*subject) bool { return true },

@@ -280,6 +280,8 @@ func (st *stage) editAlloc(a *structs.Allocation, opts options) {
 			a.DesiredStatus = v
 		case "fenced":
 			a.Fenced = v == "true"
+		case "departed":
+			a.Departed = v == "true"
 		case "condition":
 			a.Condition = structs.Condition{Status: v, Since: st.c.Now}
 			if d := opts.duration(st.t, "for"); d != nil {

@@ -268,7 +268,7 @@ func (g *group) replace() {
 func (g *group) place(s *slot, stop *Stop) {
 	p := Place{
 		Group: g.tg, Name: s.alloc.Name, Previous: g.predecessor(s), History: s.alloc, StopPrevious: stop,
-		Reschedule: s.bucket == Again && !s.endedByFence(), Deploys: g.deploy.active(),
+		Reschedule: s.bucket == Again && !s.endedByFence() && !s.endedByLeaving(), Deploys: g.deploy.active(),
 		Canary: s.isCanary() && slices.Contains(g.canaries, s),
 	}
 	if old := g.deploy.proven(s.alloc); old != nil && !p.Canary {

@@ -46,7 +46,7 @@ func sameVersion(job *structs.Job, a *structs.Allocation) bool {
 
 // ranToEnd says that a batch allocation did its work: it is complete, and not because somebody ended it.
 func (s *subject) ranToEnd() bool {
-	if s.alloc.ClientStatus != structs.AllocClientStatusComplete {
+	if s.alloc.ClientStatus != structs.AllocClientStatusComplete || s.alloc.Departed {
 		return false
 	}
 	if !s.wantedToEnd() {
@@ -87,6 +87,10 @@ func (s *subject) failed() bool { return s.alloc.ClientStatus == structs.AllocCl
 // endedByFence says that the node ended the allocation because its lease had run out, and that its group wants a
 // replacement of what is lost like that. It did not fail: no policy of reschedules counts or delays that.
 func (s *subject) endedByFence() bool { return s.failed() && s.alloc.Fenced && s.terms.replace }
+
+// endedByLeaving says that the node ended the allocation because it left for good: like a stop that was asked for, it is
+// no failure that a policy of reschedules counts or delays.
+func (s *subject) endedByLeaving() bool { return s.ended() && s.alloc.Departed }
 
 func (s *subject) askedToMove() bool {
 	t := &s.alloc.DesiredTransition

@@ -45,6 +45,8 @@ var systemRules = []rule{
 	// Ended by itself, or was given up.
 	{"given up", func(s *subject) bool { return s.conditionLost() },
 		Lose, reasonLost},
+	{"ended since its node left", func(s *subject) bool { return s.endedByLeaving() },
+		Ignore, reasonNodeLeft}, // its node gets it anew when it comes again
 	{"complete", func(s *subject) bool { return s.ended() && !s.failed() },
 		Ignore, "ended by itself"},
 	{"failed, asked to move", func(s *subject) bool { return s.failed() && s.askedToMove() },
