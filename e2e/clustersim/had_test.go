@@ -26,7 +26,8 @@ func (w *watcher) names(p *jobPlan) map[string]bool {
 	}
 	for _, a := range w.s.store.AllocsByJob(nil, structs.DefaultNamespace, p.id) {
 		canary := a.DeploymentStatus != nil && a.DeploymentStatus.Canary
-		if a.DesiredStatus == structs.AllocDesiredStatusRun && !canary && a.Job.CreateIndex == job.CreateIndex {
+		ended := a.ObservedTerminal() && a.JobVersion < p.since // before its job was stopped, say
+		if a.DesiredStatus == structs.AllocDesiredStatusRun && !canary && !ended && a.Job.CreateIndex == job.CreateIndex {
 			names[a.Name] = true
 		}
 	}

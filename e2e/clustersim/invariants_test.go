@@ -342,6 +342,9 @@ func (s *sim) again(eval *structs.Evaluation, disturbance int) {
 		s.breaks(invIdempotent, "evaluation %s cannot run again: %v", eval.ID, err)
 	}
 	for _, p := range r.plans {
+		if len(stored.FailedTGAllocs) > 0 && len(p.Stops) == 0 && p.Deployment == nil && len(p.DeploymentUpdates) == 0 {
+			continue // what had no room may have found some: that of another one of its name which the first run told to stop
+		}
 		if !p.IsEmpty() {
 			s.breaks(invIdempotent, "%s of %s, deployment %v, updates %d: %s", eval.ID, eval.JobID, p.Deployment != nil,
 				len(p.DeploymentUpdates), planText(p))
@@ -421,7 +424,8 @@ func (s *sim) unfinished() *fault {
 func (s *sim) batchFault(p *jobPlan) *fault {
 	done := map[string]bool{}
 	for _, a := range s.store.AllocsByJob(nil, structs.DefaultNamespace, p.id) {
-		if a.ObservedStatus == structs.AllocClientStatusComplete {
+		// What a drain ended at its deadline is not done again, by whatever it ended.
+		if a.ObservedStatus == structs.AllocClientStatusComplete || structs.Val(a.DesiredTransition.MigrateDisablePlacement) {
 			done[a.Name] = true
 		}
 	}

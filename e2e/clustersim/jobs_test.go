@@ -19,9 +19,10 @@ type jobPlan struct {
 	priority int
 	shape    func(j *structs.Job, g *structs.TaskGroup)
 
-	running bool // registered and not stopped
-	there   bool // registered, maybe stopped
-	had     int  // how many names it has had at once, of those it still asks for
+	running bool   // registered and not stopped
+	there   bool   // registered, maybe stopped
+	since   uint64 // the version with which it began to run
+	had     int    // how many names it has had at once, of those it still asks for
 	// What it may have beside each other.
 	canaries, replacedUnheard bool
 }
@@ -119,6 +120,10 @@ func (s *sim) apply(kind fsm.Kind, req any) any {
 func (s *sim) register(p *jobPlan) {
 	s.apply(fsm.KindJobRegister, &fsm.JobRegister{Job: p.spec(), Eval: s.eval(p, structs.EvalTriggerJobRegister),
 		Now: time.Now().UnixNano()})
+	if !p.running {
+		p.had = 0
+		p.since = s.store.Job(nil, structs.DefaultNamespace, p.id).Version
+	}
 	p.running, p.there = true, true
 }
 

@@ -3,5 +3,6 @@
 // Collector drives it on the leader at intervals and when an operator forces it, in raft entries of bounded size.
 //
 // Invariants: nothing that may still run is deleted; a job's rows go together; a failed allocation that may still be
-// rescheduled, and the allocations of a batch job that has not ended, are kept, since the scheduler decides by them.
+// rescheduled, one whose group is to get another in its place once there is room, and the allocations of a batch job that
+// has not ended, are kept, since the scheduler decides by them.
 package gc

@@ -239,8 +239,8 @@ func (f *finder) node(node *structs.Node) (Unit, bool) {
 			// It goes with its evaluation or its job.
 		case a.Condition.Status != structs.ConditionLost:
 			return Unit{}, false
-		case !a.ServerTerminal():
-			return Unit{}, false // its replacement has not been decided yet
+		case !a.ServerTerminal(), f.needed(f.state.Job(nil, a.Namespace, a.JobID), a):
+			return Unit{}, false // its replacement has not been decided yet, or waits for room
 		default:
 			unit.Allocs = append(unit.Allocs, a.ID)
 		}

@@ -162,7 +162,15 @@ func TestFind(t *testing.T) {
 			w.observe("web", "running")
 			w.nodeStatus("n1", structs.NodeStatusDown, map[string]structs.Condition{"alloc-web": {Status: structs.ConditionLost}})
 			w.stopAlloc("web", "n1")
+			w.stopJob("web")
 		}, 25 * time.Hour, []string{"alloc:alloc-web", "node:n1"}},
+		{"not while what it ran waits to be replaced", func(w *world) {
+			w.job("web", "service")
+			w.place("web", "n1")
+			w.observe("web", "running")
+			w.nodeStatus("n1", structs.NodeStatusDown, map[string]structs.Condition{"alloc-web": {Status: structs.ConditionLost}})
+			w.stopAlloc("web", "n1")
+		}, 25 * time.Hour, nil},
 		{"not before its time", func(w *world) { w.nodeStatus("n1", structs.NodeStatusDown, nil) }, 23 * time.Hour, nil},
 		{"not while an allocation on it may come back", func(w *world) {
 			w.job("web", "service")
