@@ -77,7 +77,7 @@ func (c *Config) baseURL() (base *url.URL, socket string, err error) {
 	}
 	base, err = url.Parse(address)
 	if err != nil {
-		return nil, "", fmt.Errorf("invalid address %q: %w", address, err)
+		return nil, "", fmt.Errorf("invalid address %q: %w; expected http://HOST:PORT, https://HOST:PORT or unix://PATH", address, err)
 	}
 	if (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return nil, "", fmt.Errorf("invalid address %q: expected http://HOST:PORT, https://HOST:PORT or unix://PATH", address)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -142,8 +143,19 @@ func (r *runner) Run(args []string) int {
 		return 130
 	default:
 		fmt.Fprintln(r.streams.err, sentence(err))
+		if common != nil && unreached(err) {
+			fmt.Fprintf(r.streams.err, "No agent answers at %s. Start one (nomadlite agent -dev is for trying things out), or name another by "+
+				"-address or NOMAD_ADDR.\n", cmp.Or(common.cfg.Address, api.DefaultAddress))
+		}
 		return failure
 	}
+}
+
+// unreached says whether err is that nothing accepts connections at the agent's address. Commands keep the text of errors and
+// not always their chain.
+func unreached(err error) bool {
+	_, after, called := strings.Cut(err.Error(), "call agent: ")
+	return called && strings.Contains(after, ": dial ")
 }
 
 // untilSignal gives a context that ends with SIGINT or SIGTERM; its cause says which.
@@ -273,10 +285,23 @@ func (r *runner) Help() string {
 }
 
 // group is a command that only has others below it.
-type group struct{ name, synopsis string }
+type group struct {
+	name, synopsis string
+	err            io.Writer
+}
 
-func (g group) Run([]string) int { return cli.RunResultHelp }
+// Run shows the commands below it, and says so when one was meant that is not there.
+func (g group) Run(args []string) int {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		fmt.Fprintf(g.err, "There is no command %q\n\n", g.name+" "+args[0])
+	}
+	return cli.RunResultHelp
+}
+
+// Synopsis is the line in a list of commands.
 func (g group) Synopsis() string { return g.synopsis }
+
+// Help is the group's page; the commands below are added to it.
 func (g group) Help() string {
 	return fmt.Sprintf("Usage: nomadlite %s <subcommand> [options] [args]\n\n  %s", g.name, g.synopsis)
 }
@@ -307,8 +332,14 @@ func run(program string, args []string, s streams) int {
 		fmt.Fprintln(s.err, err)
 		return 1
 	}
+	if code == notFound && len(args) > 0 {
+		fmt.Fprintf(s.err, "There is no command %q\n", args[0])
+	}
 	return code
 }
+
+// notFound is the exit code for a command that is not there, as shells have it.
+const notFound = 127
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()

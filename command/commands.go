@@ -12,7 +12,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 			out[name] = func() (cli.Command, error) { return &runner{spec: c, streams: s}, nil }
 		}
 	}
-	for _, g := range []group{
+	for _, g := range []struct{ name, synopsis string }{
 		{"job", "Work with jobs"}, {"job tag", "Name versions of jobs"}, {"job periodic", "Work with periodic jobs"},
 		{"alloc", "Work with allocations"},
 		{"deployment", "Work with deployments"}, {"eval", "Work with evaluations"},
@@ -23,7 +23,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"operator scheduler", "The scheduler's configuration"}, {"scaling", "What autoscalers read"},
 		{"scaling policy", "Work with scaling policies"}, {"service", "Work with registered services"},
 	} {
-		out[g.name] = func() (cli.Command, error) { return g, nil }
+		out[g.name] = func() (cli.Command, error) { return group{name: g.name, synopsis: g.synopsis, err: s.err}, nil }
 	}
 	add(agentCommand())
 	add(jobRun(), "run")

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"flag"
+	"net"
 	"os"
 	"regexp"
 	"strings"
@@ -97,6 +98,31 @@ func TestWrongCallsEndWithOneAndAWord(t *testing.T) {
 		s, out, errs := testStreams()
 		if code := run("nomadlite", args, s); code != 1 || errs.Len() == 0 {
 			t.Errorf("%v: exit %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + l.Addr().String()
+	l.Close()
+	for _, c := range []struct {
+		args, says string
+		code       int
+	}{
+		{"jbo stop x", `There is no command "jbo"`, 127},
+		{"job frob x", `There is no command "job frob"`, 1},
+		{"job -help", "", 0},
+		{"node status -address=" + nobody, "No agent answers at " + nobody + ". Start one", 1},
+		{"job stop -address=" + nobody + " x", "No agent answers at " + nobody + ". Start one", 1},
+		{"node status -address=127.0.0.1:4646", "expected http://HOST:PORT", 1},
+	} {
+		s, out, errs := testStreams()
+		if code := run("nomadlite", strings.Fields(c.args), s); code != c.code || !strings.Contains(errs.String(), c.says) || c.says == "" && errs.Len() > 0 {
+			t.Errorf("%s: exit %d\n%s%s", c.args, code, out, errs)
 		}
 	}
 }

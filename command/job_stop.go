@@ -75,7 +75,18 @@ type jobStopFlags struct {
 type stopTarget struct {
 	namespace, id string
 	stopped       bool
-	purged        bool // only its allocations are left
+	purged        bool          // only its allocations are left
+	delay         time.Duration // the longest that its shutdown delays come to; 0 when it is not known
+}
+
+func targetOf(job *structs.Job) stopTarget {
+	t := stopTarget{namespace: structs.Val(job.Namespace), id: structs.Val(job.ID), stopped: job.Stopped()}
+	for _, g := range job.TaskGroups {
+		for _, task := range g.Tasks {
+			t.delay = max(t.delay, structs.Val(g.ShutdownDelay)+task.ShutdownDelay)
+		}
+	}
+	return t
 }
 
 // run finds all jobs before it stops the first of them: a wrong id changes nothing.
@@ -130,9 +141,43 @@ func (f *jobStopFlags) stop(ctx context.Context, c *call, t stopTarget) error {
 	case f.detach:
 		c.printf("%s\n", answer.EvalID)
 	default:
-		return (&monitor{c: c, verbose: f.verbose}).eval(ctx, answer.EvalID)
+		if err := (&monitor{c: c, verbose: f.verbose}).eval(ctx, answer.EvalID); err != nil || noDelay {
+			return err
+		}
+		return c.tellDelay(ctx, t)
 	}
 	return nil
+}
+
+// tellDelay says that allocations of a job run on for their shutdown delays, and how not to wait: the evaluation of the stop has
+// ended long before they do.
+func (c *call) tellDelay(ctx context.Context, t stopTarget) error {
+	if t.delay == 0 {
+		return nil
+	}
+	list, _, err := c.client.Jobs().Allocations(ctx, t.id, true, &api.QueryOptions{Namespace: t.namespace})
+	if err != nil {
+		return fmt.Errorf("find allocations of job %q: %w", t.id, err)
+	}
+	waiting := 0
+	for _, a := range list {
+		if a.DesiredStatus != structs.AllocDesiredStatusRun && a.ClientStatus == structs.AllocClientStatusRunning {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		c.printf("%d allocation(s) stop, and may wait up to %s (shutdown_delay) before they are signalled. Not to wait:\n"+
+			"  nomadlite job stop -no-shutdown-delay%s %s\n", waiting, t.delay, namespaceFlag(t.namespace), t.id)
+	}
+	return nil
+}
+
+// namespaceFlag is what a command that is shown needs to find something of a namespace.
+func namespaceFlag(namespace string) string {
+	if namespace == "" || namespace == structs.DefaultNamespace {
+		return ""
+	}
+	return " -namespace=" + namespace
 }
 
 // stopTarget finds the job that id names. One that was purged while its allocations still stop is such a job too, before
@@ -140,7 +185,7 @@ func (f *jobStopFlags) stop(ctx context.Context, c *call, t stopTarget) error {
 func (c *call) stopTarget(ctx context.Context, id string) (stopTarget, error) {
 	job, err := c.job(ctx, id)
 	if err == nil && structs.Val(job.ID) == id {
-		return stopTarget{namespace: structs.Val(job.Namespace), id: id, stopped: job.Stopped()}, nil
+		return targetOf(job), nil
 	}
 	if id != "" && c.ns != structs.AllNamespaces {
 		list, _, errList := c.client.Jobs().Allocations(ctx, id, true, c.query())
@@ -156,7 +201,7 @@ func (c *call) stopTarget(ctx context.Context, id string) (stopTarget, error) {
 	if err != nil {
 		return stopTarget{}, err
 	}
-	return stopTarget{namespace: structs.Val(job.Namespace), id: structs.Val(job.ID), stopped: job.Stopped()}, nil
+	return targetOf(job), nil
 }
 
 // confirm asks on the terminal; without one the answer is no, with a word on how to go on.

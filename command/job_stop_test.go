@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -63,6 +64,47 @@ func TestJobStopFindsItsJobs(t *testing.T) {
 		code := run("nomadlite", append([]string{"job", "stop", "-address=" + ts.URL, "-detach", "-no-shutdown-delay"}, strings.Fields(c.args)...), s)
 		if code != c.code || !slices.Equal(stopped, c.stops) || !strings.Contains(errs.String(), c.says) || c.code == 0 && out.String() != c.out {
 			t.Errorf("%s: exit %d, stopped %v\n%s%s", c.args, code, stopped, out, errs)
+		}
+	}
+}
+
+// TestJobStopTellsOfTheDelay has a job of which one allocation runs on for its shutdown delays when the stop's evaluation has
+// ended, and one that was updated in place by that evaluation.
+func TestJobStopTellsOfTheDelay(t *testing.T) {
+	put := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+	running := func(id, desired string) *structs.AllocationListStub {
+		return &structs.AllocationListStub{ID: id, DesiredStatus: desired, ClientStatus: structs.AllocClientStatusRunning, CreateIndex: 3}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/jobs", func(w http.ResponseWriter, _ *http.Request) {
+		put(w, []*structs.JobListStub{{ID: "web", Namespace: "shop"}})
+	})
+	mux.HandleFunc("GET /v1/job/web", func(w http.ResponseWriter, _ *http.Request) {
+		put(w, &structs.Job{ID: structs.Ptr("web"), Namespace: structs.Ptr("shop"), TaskGroups: []*structs.TaskGroup{
+			{ShutdownDelay: structs.Ptr(time.Minute), Tasks: []*structs.Task{{}, {ShutdownDelay: time.Second}}}}})
+	})
+	mux.HandleFunc("DELETE /v1/job/web", func(w http.ResponseWriter, _ *http.Request) { put(w, structs.JobDeregisterResponse{EvalID: "e"}) })
+	mux.HandleFunc("GET /v1/evaluation/e", func(w http.ResponseWriter, _ *http.Request) {
+		put(w, &structs.Evaluation{ID: "e", JobID: "web", Status: structs.EvalStatusComplete, CreateIndex: 7})
+	})
+	mux.HandleFunc("GET /v1/evaluation/e/allocations", func(w http.ResponseWriter, _ *http.Request) {
+		put(w, []*structs.AllocationListStub{running("kept", structs.AllocDesiredStatusRun)})
+	})
+	mux.HandleFunc("GET /v1/job/web/allocations", func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("namespace"); got != "shop" {
+			t.Errorf("allocations of namespace %q were asked for", got)
+		}
+		put(w, []*structs.AllocationListStub{running("kept", structs.AllocDesiredStatusRun), running("stops", structs.AllocDesiredStatusStop)})
+	})
+	ts := httptest.NewServer(mux)
+	t.Cleanup(ts.Close)
+	const word = "1 allocation(s) stop, and may wait up to 1m1s (shutdown_delay) before they are signalled. Not to wait:\n" +
+		"  nomadlite job stop -no-shutdown-delay -namespace=shop web\n"
+	for flag, told := range map[string]bool{"-verbose": true, "-no-shutdown-delay": false, "-immediate": false} {
+		s, out, errs := testStreams()
+		code := run("nomadlite", []string{"job", "stop", "-address=" + ts.URL, "-namespace=shop", flag, "web"}, s)
+		if code != 0 || strings.HasSuffix(out.String(), word) != told || !strings.Contains(out.String(), `Allocation "kept" modified`) {
+			t.Errorf("%s: exit %d\n%s%s", flag, code, out, errs)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (m *monitor) eval(ctx context.Context, id string) error {
 		if last == nil && eval.DeploymentID != "" || last != nil && last.DeploymentID != eval.DeploymentID {
 			m.line("Evaluation within deployment: %q", shortID(eval.DeploymentID, m.verbose))
 		}
-		if err := m.allocs(ctx, id); err != nil {
+		if err := m.allocs(ctx, eval); err != nil {
 			return err
 		}
 		last = eval
@@ -89,9 +89,9 @@ func (m *monitor) outcome(ctx context.Context, eval *structs.Evaluation) error {
 	return nil
 }
 
-// allocs tells new allocations of an evaluation and changes of their status.
-func (m *monitor) allocs(ctx context.Context, evalID string) error {
-	list, _, err := m.c.client.Evaluations().Allocations(ctx, evalID, nil)
+// allocs tells the allocations that an evaluation made or changed in place, and changes of their status.
+func (m *monitor) allocs(ctx context.Context, eval *structs.Evaluation) error {
+	list, _, err := m.c.client.Evaluations().Allocations(ctx, eval.ID, nil)
 	if err != nil {
 		return fmt.Errorf("read allocations: %w", err)
 	}
@@ -100,7 +100,11 @@ func (m *monitor) allocs(ctx context.Context, evalID string) error {
 		m.seen[a.ID] = a.ClientStatus
 		switch {
 		case !known && a.DesiredStatus == structs.AllocDesiredStatusRun:
-			m.line("Allocation %q created: node %q, group %q", shortID(a.ID, m.verbose), shortID(a.NodeID, m.verbose), a.TaskGroup)
+			done := "created"
+			if a.CreateIndex < eval.CreateIndex { // it was there before
+				done = "modified"
+			}
+			m.line("Allocation %q %s: node %q, group %q", shortID(a.ID, m.verbose), done, shortID(a.NodeID, m.verbose), a.TaskGroup)
 		case known && before != a.ClientStatus:
 			m.line("Allocation %q status changed: %q -> %q", shortID(a.ID, m.verbose), before, a.ClientStatus)
 		}

@@ -143,7 +143,7 @@ func TestTheAgentRefusesWhatItCannotDo(t *testing.T) {
 		p := proc.FreePorts(t, 2)
 		text := fmt.Sprintf("data_dir = %q\nbind_addr = \"127.0.0.1\"\nports {\n  http = %d\n  rpc = %d\n  serf = %d\n}\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n",
 			filepath.Join(dir, "data"), port, p[0], p[1])
-		refused(t, writeConfig(t, dir, text), fmt.Sprintf("127.0.0.1:%d", port))
+		refused(t, writeConfig(t, dir, text), fmt.Sprintf("127.0.0.1:%d: bind: address already in use: stop what listens there", port))
 	})
 	t.Run("data_dir that cannot be written", func(t *testing.T) {
 		dir := t.TempDir()

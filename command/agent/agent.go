@@ -63,7 +63,7 @@ func (a *Agent) open(stderr io.Writer) error {
 	}
 	var err error
 	if a.http, err = net.Listen("tcp", a.set.HTTPAddr); err != nil {
-		return fmt.Errorf("listen for the HTTP API: %w", err)
+		return fmt.Errorf("listen for the HTTP API: %w", portTaken(err))
 	}
 	a.undo = append(a.undo, func() { _ = a.http.Close() })
 	if a.set.Server != nil {
@@ -122,7 +122,7 @@ func (a *Agent) openServer() error {
 	cfg.Logger = a.log
 	listener, err := net.Listen("tcp", cfg.RPCAddr)
 	if err != nil {
-		return fmt.Errorf("listen for servers and nodes: %w", err)
+		return fmt.Errorf("listen for servers and nodes: %w", portTaken(err))
 	}
 	cfg.Listener = listener
 	if a.server, err = nomadlite.New(cfg); err != nil {
@@ -134,6 +134,15 @@ func (a *Agent) openServer() error {
 		a.set.Client.Servers = []string{reachable(listener.Addr())}
 	}
 	return nil
+}
+
+// portTaken adds to the error of a listener what to do when its port is taken.
+func portTaken(err error) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	return fmt.Errorf("%w: stop what listens there, another agent perhaps, or choose other ports in the configuration: "+
+		"ports { http = ..., rpc = ... }, one to a line", err)
 }
 
 // reachable is the address under which this very process reaches a listener of its own.
