@@ -38,12 +38,45 @@ func (s *generic) preempts() bool {
 func (s *generic) candidates(node *structs.Node) []preempt.Candidate {
 	var out []preempt.Candidate
 	priority := structs.Val(s.job.Priority)
-	for _, a := range s.state.AllocsByNode(node.ID) {
+	there := s.state.AllocsByNode(node.ID)
+	awaited := awaitedEnds(there)
+	shares := func(id string) bool { return awaited[id] > 1 }
+	for _, a := range there {
 		if s.evicted[a.ID] || a.JobID == s.eval.JobID && a.Namespace == s.eval.Namespace {
 			continue
 		}
+		if slices.ContainsFunc(a.PreemptedAllocations, shares) {
+			continue // until those end, what it was promised is the others' too: its end makes no room
+		}
 		if c, ok := preempt.NewCandidate(a, priority); ok {
 			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// awaitedEnds counts, for each evicted allocation on a node that has not ended, those that begin once it has.
+func awaitedEnds(there []*structs.Allocation) map[string]int {
+	var out map[string]int
+	for _, a := range there {
+		if a.DesiredStatus == structs.AllocDesiredStatusEvict && a.HoldsResources() {
+			if out == nil {
+				out = map[string]int{}
+			}
+			out[a.ID] = 0
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	for _, a := range there {
+		if !a.HoldsResources() {
+			continue
+		}
+		for _, id := range a.PreemptedAllocations {
+			if n, waits := out[id]; waits {
+				out[id] = n + 1
+			}
 		}
 	}
 	return out

@@ -126,6 +126,31 @@ func TestEvictionIsShared(t *testing.T) {
 	}
 }
 
+// Two wait for the end of the same evicted ones. To evict them makes no room before those have ended, and no applier
+// would commit it: whoever comes next waits for that, and then evicts no more than it needs.
+func TestNobodyIsEvictedWhoSharesWhatHasNotEnded(t *testing.T) {
+	c, p := contest(1, &allTypes)
+	run(t, p, "low", "service", 20, 3, 1200, nil)
+	run(t, p, "mid", "service", 50, 2, 1200, nil)
+	e := run(t, p, "high", "service", 80, 2, 1200, nil)
+	if got := evicted(c); !slices.Equal(got, []string{"low", "low"}) || e.BlockedEval == "" {
+		t.Fatalf("evicted %v, %+v", got, e)
+	}
+	for _, a := range c.AllocsByJob("", "low") {
+		if a.DesiredStatus == structs.AllocDesiredStatusEvict {
+			c.EditAlloc(a.ID, func(a *structs.Allocation) { a.ObservedStatus = structs.AllocClientStatusComplete })
+		}
+	}
+	if _, err := p.Evaluate("high", "service", structs.EvalTriggerQueuedAllocs, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := evicted(c)
+	slices.Sort(got)
+	if placed := len(c.AllocsByJob("", "high")); placed != 2 || !slices.Equal(got, []string{"low", "low", "low", "mid"}) {
+		t.Errorf("%d placed once they had ended, evicted %v", placed, got)
+	}
+}
+
 func TestEvictionForAPort(t *testing.T) {
 	port := func(j *structs.Job) {
 		j.TaskGroups[0].Networks = []*structs.NetworkResource{{Mode: "host", ReservedPorts: []structs.Port{{Label: "http", Value: 80}}}}
