@@ -24,6 +24,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/supervisor"
 	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/internal/route"
+	"github.com/nomadlite/nomadlite/internal/uuid"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -44,7 +45,7 @@ type conn interface {
 
 // departures are the words with which a node goes.
 type departures interface {
-	Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error)
+	Depart(ctx context.Context, req structs.NodeLeaveRequest) error
 	Away(ctx context.Context, d time.Duration) error
 }
 
@@ -185,7 +186,7 @@ func (c *Client) prepare(ctx context.Context) error {
 
 func (c *Client) serversConfig() servers.Config {
 	cfg := servers.Config{
-		Logger: c.log, Region: c.cfg.Region, NodeID: c.nodeID, SecretID: c.secret, Servers: c.cfg.Servers,
+		Logger: c.log, Region: c.cfg.Region, NodeID: c.nodeID, SecretID: c.secret, Agent: uuid.New(), Servers: c.cfg.Servers,
 		Handler: c.serve(), OnConnected: func(context.Context, string) { c.connected() },
 	}
 	if c.cfg.DevMode { // the server is in this very process and about to listen

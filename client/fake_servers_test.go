@@ -66,12 +66,12 @@ func (s *fakeServers) Run(ctx context.Context) error {
 
 func (s *fakeServers) Close() error { return nil }
 
-func (s *fakeServers) Depart(_ context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error) {
+func (s *fakeServers) Depart(_ context.Context, req structs.NodeLeaveRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = append(s.left, req)
 	s.bump()
-	return &structs.NodeLeaveResponse{Eligibility: structs.NodeEligible}, nil
+	return nil
 }
 
 func (s *fakeServers) Away(ctx context.Context, d time.Duration) error {

@@ -24,7 +24,7 @@ func (c *Client) Depart(ctx context.Context) {
 		deadline = defaultLeaveDeadline
 	}
 	c.log.Info("node is leaving", "deadline", deadline, "drain", c.cfg.DrainOnShutdown != nil)
-	begun, err := c.beginLeave(ctx)
+	err := c.beginLeave(ctx)
 	switch {
 	case err != nil:
 		c.log.Warn("servers do not know that this node is leaving", "error", err)
@@ -33,7 +33,7 @@ func (c *Client) Depart(ctx context.Context) {
 	}
 	c.departAll(ctx, deadline)
 	if err == nil {
-		err = c.endLeave(ctx, begun)
+		err = c.endLeave(ctx)
 	}
 	if err != nil {
 		c.log.Warn("servers do not know that this node has left", "error", err)
@@ -42,21 +42,20 @@ func (c *Client) Depart(ctx context.Context) {
 	c.log.Info("node has left")
 }
 
-func (c *Client) beginLeave(ctx context.Context) (*structs.NodeLeaveResponse, error) {
+func (c *Client) beginLeave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	return c.conn.Depart(ctx, structs.NodeLeaveRequest{Drain: c.cfg.DrainOnShutdown})
 }
 
 // endLeave reports what all came to; then the node is down.
-func (c *Client) endLeave(ctx context.Context, begun *structs.NodeLeaveResponse) error {
+func (c *Client) endLeave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	if err := c.reportAll(ctx); err != nil {
 		return err
 	}
-	_, err := c.conn.Depart(ctx, structs.NodeLeaveRequest{Final: true, Eligibility: begun.Eligibility})
-	return err
+	return c.conn.Depart(ctx, structs.NodeLeaveRequest{Final: true})
 }
 
 // awaitDrained waits until the servers have stopped all that a drain moves, at most until the drain's own deadline; one

@@ -16,7 +16,7 @@ func TestDepartOnAnEmptyNode(t *testing.T) {
 	a.client.Depart(t.Context())
 	a.servers.mu.Lock()
 	defer a.servers.mu.Unlock()
-	if l := a.servers.left; len(l) != 2 || l[0].Final || !l[1].Final || l[1].Eligibility != structs.NodeEligible {
+	if l := a.servers.left; len(l) != 2 || l[0].Final || !l[1].Final {
 		t.Errorf("the servers were told %+v", l)
 	}
 }

@@ -106,6 +106,66 @@ func TestLeavingByADrain(t *testing.T) {
 	awaitNode(t, p.server.Client, old.NodeID, "the return of a fresh node", func(n *structs.Node) bool { return n.Ready() })
 }
 
+// TestKilledWhileItLeaves: an agent that is killed in the middle of leaving comes again as a fresh node: it has the eligibility
+// which it had before, new work is placed there, and the stops that were under way are carried through.
+func TestKilledWhileItLeaves(t *testing.T) {
+	for name, client := range map[string]map[string]any{
+		"by stops":   nil,
+		"by a drain": {"drain_on_shutdown": map[string]any{"deadline": "1h"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := leaver(t, map[string]any{"leave_on_terminate": true, "leave_deadline": "1h"}, client,
+				func(_ *structs.Job, g *structs.TaskGroup, task *structs.Task) {
+					g.ShutdownDelay = structs.Ptr(3 * time.Second)
+					task.KillTimeout = structs.Ptr(time.Second) // it ignores its kill signal
+				})
+			old, node := p.holder()
+			p.server.followLog(old.ID, "up")
+			if err := syscall.Kill(node.PID(), syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			leaving := awaitNode(t, p.server.Client, old.NodeID, "the leaving", func(n *structs.Node) bool {
+				return n.SchedulingEligibility == structs.NodeIneligible
+			})
+			if (leaving.DrainStrategy != nil) != (client != nil) {
+				t.Errorf("drain of the node that leaves: %+v", leaving.DrainStrategy)
+			}
+			awaitAllocs(t, p.server.Client, "one", "the stop under way", func(l []*structs.AllocationListStub) bool {
+				for _, a := range l {
+					if a.ID == old.ID {
+						events := a.TaskStates["t"].Events
+						return strings.Contains(events[len(events)-1].DisplayMessage, "shutdown_delay")
+					}
+				}
+				return false
+			})
+			node.Kill()
+			node.Start()
+			back := awaitNode(t, p.server.Client, old.NodeID, "the return of a fresh node", func(n *structs.Node) bool { return n.Ready() })
+			if client != nil && (back.LastDrain == nil || back.LastDrain.Status != "canceled") {
+				t.Errorf("its drain ended as %+v", back.LastDrain)
+			}
+			awaitAllocs(t, p.server.Client, "one", "the end of what was stopping", func(l []*structs.AllocationListStub) bool {
+				for _, a := range l {
+					if a.ID == old.ID {
+						return a.ClientStatus == structs.AllocClientStatusComplete
+					}
+				}
+				return false
+			})
+			p.replaced(old)
+			if lives := p.lives(old.ID); len(lives) != 1 {
+				t.Errorf("it was started again: %v", lives)
+			}
+			register(t, p.server.Client, job("new", "sleep 100", func(j *structs.Job, _ *structs.TaskGroup, _ *structs.Task) {
+				j.Constraints = []*structs.Constraint{{LTarget: "${node.unique.id}", Operand: "=", RTarget: old.NodeID}}
+			}))
+			awaitRunning(t, p.server.Client, "new", 1)
+		})
+	}
+}
+
 // TestLeavingServerAndClient: an agent that is its cluster's only server lets its node leave, through itself, and then
 // stops. What it was told is kept; its node comes back as a fresh one.
 func TestLeavingServerAndClient(t *testing.T) {

@@ -43,6 +43,8 @@ type Node struct {
 	MaxKillTimeout time.Duration `json:",omitempty"`
 	// Maintenance is the downtime that was announced for the node, nil for none. The servers own it.
 	Maintenance *NodeMaintenance `json:",omitempty"`
+	// Leaving is what the node gets back when it has left, or is back without having done so; nil when it does not leave.
+	Leaving *NodeLeaving `json:"-" cbor:"Leaving,omitempty"`
 
 	// SecretID proves the node's identity on its session; it never leaves the servers and the node.
 	SecretID string `json:"-" cbor:"SecretID"`

@@ -24,6 +24,7 @@ func (n *Node) Copy() *Node {
 	out.CSINodePlugins = copyMap(n.CSINodePlugins)
 	out.LastDrain = n.LastDrain.Copy()
 	out.Maintenance = n.Maintenance.Copy()
+	out.Leaving = n.Leaving.Copy()
 	return &out
 }
 

@@ -7,7 +7,8 @@ import "time"
 
 // NodeRegisterRequest introduces a node, or updates what it says about itself.
 type NodeRegisterRequest struct {
-	Node *Node
+	Node  *Node
+	Agent string `json:",omitempty"` // that of NodeHeartbeatRequest
 }
 
 // NodeHeartbeatRequest says that the node is alive. FreshReport is true once the node has reported the state of all
@@ -17,6 +18,8 @@ type NodeHeartbeatRequest struct {
 	SecretID    string
 	Status      string // initializing or ready
 	FreshReport bool
+	// Agent names the process that speaks, by chance anew for each: a node that was leaving is back when another one does.
+	Agent string `json:",omitempty"`
 }
 
 // NodeHeartbeatResponse answers a registration and a heartbeat.

@@ -24,6 +24,7 @@ type Config struct {
 	Region   string
 	NodeID   string
 	SecretID string
+	Agent    string // this process, see structs.NodeHeartbeatRequest
 	// Servers are host:port of servers' 4647, as configured. More are learnt from their answers.
 	Servers []string
 	// TLS wraps the connection when it is set.

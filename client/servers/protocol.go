@@ -22,13 +22,13 @@ const maxAnswer = 256 << 20
 // due. Servers that it names are learnt. It fails with structs.CodePermission when the servers know the node with
 // another secret.
 func (c *Conn) Register(ctx context.Context, node *structs.Node) (*structs.NodeHeartbeatResponse, error) {
-	return c.beat(ctx, "register", &structs.NodeRegisterRequest{Node: node})
+	return c.beat(ctx, "register", &structs.NodeRegisterRequest{Node: node, Agent: c.cfg.Agent})
 }
 
 // Heartbeat says that the node is alive. An answer with Known false asks it to register again.
 func (c *Conn) Heartbeat(ctx context.Context, status string, fresh bool) (*structs.NodeHeartbeatResponse, error) {
 	return c.beat(ctx, "heartbeat", &structs.NodeHeartbeatRequest{
-		NodeID: c.cfg.NodeID, SecretID: c.cfg.SecretID, Status: status, FreshReport: fresh,
+		NodeID: c.cfg.NodeID, SecretID: c.cfg.SecretID, Status: status, FreshReport: fresh, Agent: c.cfg.Agent,
 	})
 }
 
@@ -76,14 +76,11 @@ func (c *Conn) UpdateServices(ctx context.Context, req structs.NodeServicesReque
 	return c.call(ctx, "services", &req, nil)
 }
 
-// Depart says that the node goes for good: see structs.NodeLeaveRequest. NodeID and SecretID of req are filled in.
-func (c *Conn) Depart(ctx context.Context, req structs.NodeLeaveRequest) (*structs.NodeLeaveResponse, error) {
-	req.NodeID, req.SecretID = c.cfg.NodeID, c.cfg.SecretID
-	var res structs.NodeLeaveResponse
-	if err := c.call(ctx, "leave", &req, &res); err != nil {
-		return nil, err
-	}
-	return &res, nil
+// Depart says that the node goes for good: see structs.NodeLeaveRequest. NodeID, SecretID and Agent of req are filled
+// in.
+func (c *Conn) Depart(ctx context.Context, req structs.NodeLeaveRequest) error {
+	req.NodeID, req.SecretID, req.Agent = c.cfg.NodeID, c.cfg.SecretID, c.cfg.Agent
+	return c.call(ctx, "leave", &req, nil)
 }
 
 // Away says that the node expects to be back within that time.

@@ -111,7 +111,7 @@ func (b *Backend) setNodeEligibility(w http.ResponseWriter, r *route.Request, q 
 		return structs.Errorf(structs.CodeInvalid,
 			"can not set node's scheduling eligibility to eligible while it is draining")
 	}
-	if node.SchedulingEligibility == req.Eligibility {
+	if node.SchedulingEligibility == req.Eligibility && node.Leaving == nil { // else it would get back what it had
 		return answerWrite(w, q, snap.Index(), structs.NodeEligibilityUpdateResponse{NodeModifyIndex: node.ModifyIndex})
 	}
 	now := b.now()

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/nomadlite/fsm"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -76,6 +77,18 @@ func TestEligibleAgainMeansSystemJobsAreEvaluated(t *testing.T) {
 	s.call("PUT", path, structs.NodeUpdateDrainRequest{MarkEligible: true}).want(200, &out)
 	if len(out.EvalIDs) != 1 || out.EvalCreateIndex != out.NodeModifyIndex {
 		t.Errorf("answered %+v", out)
+	}
+}
+
+// TestIneligibleByAnOperatorOutlastsLeaving: of a node that leaves and is ineligible for that, the word of an operator counts.
+func TestIneligibleByAnOperatorOutlastsLeaving(t *testing.T) {
+	s := newServer(t)
+	node := s.addNode()
+	s.apply(fsm.KindNodeLeave, &fsm.NodeLeave{NodeID: node.ID, Agent: "a", Now: 1})
+	s.call("PUT", "/v1/node/"+node.ID+"/eligibility", structs.NodeUpdateEligibilityRequest{Eligibility: structs.NodeIneligible}).want(200, nil)
+	s.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Updates: []fsm.NodeStatusUpdate{{NodeID: node.ID, EndLeaving: true, Agent: "b"}}, Now: 2})
+	if n := s.backend.Store.Node(nil, node.ID); n.SchedulingEligibility != structs.NodeIneligible {
+		t.Errorf("it is %s", n.SchedulingEligibility)
 	}
 }
 

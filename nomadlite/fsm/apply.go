@@ -97,6 +97,9 @@ func applyNodeStatus(tx *state.Txn, r *NodeStatus) (any, error) {
 		if err == nil && u.EndMaintenance {
 			err = tx.SetNodeMaintenance(u.NodeID, nil, nil, r.Now)
 		}
+		if err == nil && u.EndLeaving {
+			err = tx.EndNodeLeaving(u.NodeID, u.Agent, r.Now)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, structs.ErrNodeNotFound):

@@ -83,6 +83,7 @@ func commands() []command {
 		newCommand(KindNodeMaintenance, "node-maintenance", applyNodeMaintenance),
 		newCommand(KindPeriodicLaunch, "periodic-launch", applyPeriodicLaunch),
 		newCommand(KindJobDispatch, "job-dispatch", applyJobDispatch),
+		newCommand(KindNodeLeave, "node-leave", applyNodeLeave),
 	}
 }
 

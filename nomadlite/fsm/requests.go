@@ -45,6 +45,7 @@ const (
 	KindNodeMaintenance    Kind = 32
 	KindPeriodicLaunch     Kind = 33
 	KindJobDispatch        Kind = 34
+	KindNodeLeave          Kind = 35
 )
 
 // JobRegister stores a job (a new version when its specification changed) and its evaluation in one entry.
@@ -147,6 +148,10 @@ type NodeStatusUpdate struct {
 	Conditions map[string]structs.Condition
 	// EndMaintenance takes the node's maintenance away: its time is over.
 	EndMaintenance bool `cbor:",omitempty"`
+	// EndLeaving gives the node back what it had before it began to leave. Agent, when it is not empty, is a process of the
+	// node's agent: of the one that leaves it does nothing.
+	EndLeaving bool   `cbor:",omitempty"`
+	Agent      string `cbor:",omitempty"`
 }
 
 // NodeDeregister removes nodes and marks what ran there lost.

@@ -51,7 +51,7 @@ func samples() []sample {
 		}
 		return j
 	}
-	return []sample{
+	return append([]sample{
 		{KindClusterMeta, ClusterMeta{ClusterID: "c1", Now: at(1)}},
 		{KindKeyringUpsert, KeyringUpsert{Key: &structs.RootKey{RootKeyMeta: structs.RootKeyMeta{KeyID: "k1", Algorithm: "aes256-gcm", State: "active"},
 			WrappedKey: []byte{1, 2, 3}, Nonce: []byte{4}, KEKID: "kek", PublicKey: []byte{5}}, Now: at(2)}},
@@ -112,5 +112,15 @@ func samples() []sample {
 		{KindKeyringDelete, KeyringDelete{KeyID: "k0"}},
 		{KindNodePoolDelete, NodePoolDelete{Names: []string{"gone"}}},
 		{KindNamespaceDelete, NamespaceDelete{Names: []string{"gone"}}},
+	}, leavingSamples(at)...)
+}
+
+// leavingSamples are of a node that begins to leave, comes back and begins anew.
+func leavingSamples(at func(int64) int64) []sample {
+	return []sample{
+		{KindNodeLeave, NodeLeave{NodeID: "n1", Agent: "p1", Now: at(10), Drain: &structs.DrainStrategy{
+			DrainSpec: structs.DrainSpec{Deadline: time.Hour}}, Event: &structs.NodeEvent{Message: "Node is leaving"}}},
+		{KindNodeStatus, NodeStatus{Updates: []NodeStatusUpdate{{NodeID: "n1", EndLeaving: true, Agent: "p2"}}, Now: at(10)}},
+		{KindNodeLeave, NodeLeave{NodeID: "n1", Agent: "p2", Now: at(10)}},
 	}
 }

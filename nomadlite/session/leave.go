@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,22 +29,16 @@ func (p *NodeProtocol) leave(w http.ResponseWriter, r *route.Request) error {
 	if node == nil {
 		return structs.ErrNodeNotFound
 	}
-	if req.Final {
-		if err := p.left(r.Context(), node, req.Eligibility); err != nil {
-			return err
-		}
-		return writeCBOR(w, &structs.NodeLeaveResponse{})
-	}
 	now := p.cfg.Now()
-	if req.Drain != nil {
-		err = p.write(r.Context(), fsm.KindNodeDrain, drainToLeave(node, req.Drain, now))
+	if req.Final {
+		err = p.left(r.Context(), node, now)
 	} else {
-		err = p.stopToLeave(r.Context(), node, now)
+		err = p.write(r.Context(), fsm.KindNodeLeave, beginToLeave(node, &req, now))
 	}
 	if err != nil {
 		return err
 	}
-	return writeCBOR(w, &structs.NodeLeaveResponse{Eligibility: node.SchedulingEligibility})
+	return writeCBOR(w, struct{}{})
 }
 
 func (p *NodeProtocol) write(ctx context.Context, kind fsm.Kind, req any) error {
@@ -55,41 +50,45 @@ func leaveEvent(message string, now time.Time) *structs.NodeEvent {
 	return &structs.NodeEvent{Message: message, Subsystem: "Cluster", Timestamp: now.UTC()}
 }
 
-func drainToLeave(node *structs.Node, spec *structs.DrainSpec, now time.Time) *fsm.NodeDrain {
-	strategy := &structs.DrainStrategy{DrainSpec: *spec}
-	if spec.Deadline > 0 {
-		strategy.ForceDeadline = now.Add(spec.Deadline).UTC()
+// beginToLeave makes the node ineligible. No evaluation comes with it: the node ends its allocations itself, and each report
+// of an end brings one, or the drain stops them.
+func beginToLeave(node *structs.Node, req *structs.NodeLeaveRequest, now time.Time) *fsm.NodeLeave {
+	out := &fsm.NodeLeave{NodeID: node.ID, Agent: req.Agent, Event: leaveEvent("Node is leaving", now), Now: now.UnixNano()}
+	if req.Drain == nil {
+		return out
 	}
-	return &fsm.NodeDrain{NodeID: node.ID, Strategy: strategy, Now: now.UnixNano(),
-		Event: leaveEvent("Node is leaving: it is drained", now)}
+	out.Event.Message = "Node is leaving: it is drained"
+	out.Drain = &structs.DrainStrategy{DrainSpec: *req.Drain}
+	if req.Drain.Deadline > 0 {
+		out.Drain.ForceDeadline = now.Add(req.Drain.Deadline).UTC()
+	}
+	return out
 }
 
-// stopToLeave makes the node ineligible and lets what runs there be placed elsewhere once its end is observed. No
-// evaluation comes with it: the node ends its allocations itself, and each report of an end brings one.
-func (p *NodeProtocol) stopToLeave(ctx context.Context, node *structs.Node, now time.Time) error {
-	err := p.write(ctx, fsm.KindNodeEligibility, &fsm.NodeEligibility{NodeID: node.ID, Eligibility: structs.NodeIneligible,
-		Event: leaveEvent("Node is leaving", now), Now: now.UnixNano()})
-	if err != nil {
-		return err
-	}
-	moves := map[string]*structs.DesiredTransition{}
-	for _, a := range p.cfg.Store.AllocsByNode(nil, node.ID) {
-		if !a.TerminalStatus() {
-			moves[a.ID] = &structs.DesiredTransition{Reschedule: structs.Ptr(true)}
-		}
-	}
-	if len(moves) == 0 {
+// returned ends the leaving of a node whose agent was killed meanwhile: agent is another process than the one that left.
+// What it had told to stop goes on stopping. The node gets nothing new before it has reported what became of its
+// allocations.
+func (p *NodeProtocol) returned(ctx context.Context, node *structs.Node, agent string) error {
+	if node == nil || node.Leaving == nil || agent == "" || agent == node.Leaving.Agent {
 		return nil
 	}
-	return p.write(ctx, fsm.KindAllocTransition, &fsm.AllocTransition{Transitions: moves, Now: now.UnixNano()})
+	now := p.cfg.Now()
+	update := fsm.NodeStatusUpdate{NodeID: node.ID, EndLeaving: true, Agent: agent,
+		Event: leaveEvent("Node is back: its agent ended before it had left", now)}
+	if node.Status == structs.NodeStatusReady {
+		update.Status = structs.NodeStatusInit
+	}
+	if err := p.write(ctx, fsm.KindNodeStatus, &fsm.NodeStatus{Updates: []fsm.NodeStatusUpdate{update}, Now: now.UnixNano()}); err != nil {
+		return fmt.Errorf("end leaving: %w", err)
+	}
+	return nil
 }
 
-// left writes that the node is down: what it did not report to have ended is lost. Then it gets back the eligibility
-// which it had, for when it comes again.
-func (p *NodeProtocol) left(ctx context.Context, node *structs.Node, eligibility string) error {
-	now := p.cfg.Now()
+// left writes that the node is down: what it did not report to have ended is lost. It gets back the eligibility which it
+// had, for when it comes again.
+func (p *NodeProtocol) left(ctx context.Context, node *structs.Node, now time.Time) error {
 	update := fsm.NodeStatusUpdate{NodeID: node.ID, Status: structs.NodeStatusDown, EndMaintenance: node.Maintenance != nil,
-		Event: leaveEvent("Node left", now), Conditions: map[string]structs.Condition{}}
+		EndLeaving: true, Event: leaveEvent("Node left", now), Conditions: map[string]structs.Condition{}}
 	req := &fsm.NodeStatus{Now: now.UnixNano()}
 	seen := map[structs.NamespacedID]bool{}
 	for _, a := range p.cfg.Store.AllocsByNode(nil, node.ID) {
@@ -111,12 +110,5 @@ func (p *NodeProtocol) left(ctx context.Context, node *structs.Node, eligibility
 		return err
 	}
 	p.cfg.Heartbeats.Forget(node.ID)
-	if node.DrainStrategy != nil {
-		return p.write(ctx, fsm.KindNodeDrain, &fsm.NodeDrain{NodeID: node.ID, Complete: true,
-			MarkEligible: eligibility == structs.NodeEligible, Now: req.Now})
-	}
-	if eligibility == "" || eligibility == node.SchedulingEligibility {
-		return nil
-	}
-	return p.write(ctx, fsm.KindNodeEligibility, &fsm.NodeEligibility{NodeID: node.ID, Eligibility: eligibility, Now: req.Now})
+	return nil
 }

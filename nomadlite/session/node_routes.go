@@ -208,6 +208,9 @@ func (p *NodeProtocol) register(w http.ResponseWriter, r *route.Request) error {
 			return fmt.Errorf("end maintenance: %w", err)
 		}
 	}
+	if err := p.returned(r.Context(), known, req.Agent); err != nil {
+		return err
+	}
 	return p.beat(r.Context(), w, node.ID, false)
 }
 
@@ -256,7 +259,7 @@ func sameNode(known, node *structs.Node) bool {
 	n.Status, n.StatusDescription, n.StatusUpdatedAt = known.Status, known.StatusDescription, known.StatusUpdatedAt
 	n.Drain, n.DrainStrategy, n.LastDrain = known.Drain, known.DrainStrategy, known.LastDrain
 	n.SchedulingEligibility, n.Events = known.SchedulingEligibility, known.Events
-	n.Maintenance = known.Maintenance
+	n.Maintenance, n.Leaving = known.Maintenance, known.Leaving
 	n.CreateIndex, n.ModifyIndex = known.CreateIndex, known.ModifyIndex
 	return reflect.DeepEqual(&n, known)
 }
@@ -272,6 +275,9 @@ func (p *NodeProtocol) heartbeat(w http.ResponseWriter, r *route.Request) error 
 	}
 	if node == nil {
 		return writeCBOR(w, &structs.NodeHeartbeatResponse{Servers: p.cfg.Servers()})
+	}
+	if err := p.returned(r.Context(), node, req.Agent); err != nil {
+		return err
 	}
 	return p.beat(r.Context(), w, req.NodeID, req.FreshReport && req.Status != structs.NodeStatusInit)
 }

@@ -65,7 +65,7 @@ func (tx *Txn) RegisterNode(node *structs.Node, now int64) error {
 			row.Status = structs.NodeStatusInit
 		}
 		row.CreateIndex, row.StatusUpdatedAt, row.Events = tx.index, wholeSeconds(now), nil
-		row.LastDrain, row.Maintenance = nil, nil
+		row.LastDrain, row.Maintenance, row.Leaving = nil, nil, nil
 		message = "Node registered"
 	} else {
 		if old.SecretID != "" && old.SecretID != node.SecretID {
@@ -97,7 +97,7 @@ func keepServerOwned(row, old *structs.Node) {
 	row.Status, row.StatusDescription, row.StatusUpdatedAt = old.Status, old.StatusDescription, old.StatusUpdatedAt
 	row.SchedulingEligibility = old.SchedulingEligibility
 	row.Drain, row.DrainStrategy, row.LastDrain = old.Drain, old.DrainStrategy, old.LastDrain
-	row.Events, row.CreateIndex, row.Maintenance = old.Events, old.CreateIndex, old.Maintenance
+	row.Events, row.CreateIndex, row.Maintenance, row.Leaving = old.Events, old.CreateIndex, old.Maintenance, old.Leaving
 }
 
 func (tx *Txn) addNodeEvent(row *structs.Node, event *structs.NodeEvent, now int64) {
@@ -185,14 +185,14 @@ func (tx *Txn) ReapNode(id, reason string, now int64) bool {
 	return true
 }
 
-// SetNodeEligibility makes a node eligible or not. A draining node cannot be made eligible (CodeValidation). It fails
-// with structs.ErrNodeNotFound.
+// SetNodeEligibility makes a node eligible or not; of one that leaves that is then what counts. A draining node cannot be
+// made eligible (CodeValidation). It fails with structs.ErrNodeNotFound.
 func (tx *Txn) SetNodeEligibility(id, eligibility string, event *structs.NodeEvent, now int64) error {
 	if old := tx.node(id); old != nil && old.DrainStrategy != nil && eligibility == structs.NodeEligible {
 		return structs.Errorf(structs.CodeValidation, "can not set node's scheduling eligibility to eligible while it is draining")
 	}
 	return tx.editNode(id, func(row *structs.Node) {
-		row.SchedulingEligibility = eligibility
+		row.SchedulingEligibility, row.Leaving = eligibility, nil
 		tx.addNodeEvent(row, event, now)
 	})
 }
@@ -220,6 +220,9 @@ func (tx *Txn) SetNodeDrain(c NodeDrainChange) error {
 		was := row.DrainStrategy != nil
 		row.LastDrain = drainMetadata(row.LastDrain, was, c)
 		row.DrainStrategy, row.Drain = nil, c.Strategy != nil
+		if !c.Complete { // else it is a leaving node's own that is over
+			row.Leaving = nil
+		}
 		switch {
 		case c.Strategy != nil:
 			strategy := *c.Strategy
