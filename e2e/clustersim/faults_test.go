@@ -87,7 +87,7 @@ func TestSeededFaultsAreFound(t *testing.T) {
 			defer patch(t, dir, f.path, "-R")
 			cmd := exec.Command("go", "test", "-trimpath", "-count=1", "-run", "TestSequences", "./e2e/clustersim")
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "CLUSTERSIM_SEQUENCES=300", "CLUSTERSIM_FIRST=1", "CLUSTERSIM_TRACE=1", "CLUSTERSIM_EXPECT="+f.invariant)
+			cmd.Env = append(os.Environ(), "CLUSTERSIM_SEQUENCES=3000", "CLUSTERSIM_FIRST=1", "CLUSTERSIM_TRACE=1", "CLUSTERSIM_EXPECT="+f.invariant)
 			out, err := cmd.CombinedOutput()
 			found := strings.Count(string(out), "INVARIANT "+f.invariant+":")
 			t.Logf("seeded fault %s broke %q %d times; %s", filepath.Base(f.path), f.invariant, found, lastLine(out, "sequences of"))

@@ -35,8 +35,23 @@ func (w *watcher) names(p *jobPlan) map[string]bool {
 }
 
 // least is how many allocations of those that are wanted are to run in the end: all of them, but for those that a failed
-// rollout was still to bring, and those that failed in it.
+// rollout was still to bring, and those that failed in it. What failed of a system job is not tried again until something
+// happens to its node.
 func (w *watcher) least(p *jobPlan, want int) int {
+	if p.kind == structs.JobTypeSystem {
+		newest := map[string]*structs.Allocation{}
+		for _, a := range w.s.store.AllocsByJob(nil, structs.DefaultNamespace, p.id) {
+			if old := newest[a.NodeID]; old == nil || a.CreateIndex > old.CreateIndex {
+				newest[a.NodeID] = a
+			}
+		}
+		for _, a := range newest {
+			if a.DesiredStatus == structs.AllocDesiredStatusRun && a.ObservedStatus == structs.AllocClientStatusFailed {
+				want--
+			}
+		}
+		return want
+	}
 	d := w.s.store.LatestDeployment(nil, structs.DefaultNamespace, p.id)
 	if !p.running || d == nil || d.Status != structs.DeploymentStatusFailed {
 		return want
