@@ -100,6 +100,9 @@ func countOf(text string) (string, int, error) {
 	return name, n, nil
 }
 
+// maxSimNodes is how many nodes of one class may be described and added: more would fill the memory before anything else.
+const maxSimNodes = 1_000_000
+
 func operatorSim() *spec {
 	return &spec{name: "operator sim", args: "<file>", synopsis: "Play what-if with the scheduler", help: simHelp, minArgs: 1, maxArgs: 1,
 		prepare: func(fs *flag.FlagSet) func(context.Context, *call) error {
@@ -145,6 +148,9 @@ type preparedSim struct {
 }
 
 func (w *simWorld) add(class string, n int) ([]*structs.Node, error) {
+	if n < 0 || n > maxSimNodes-w.added[class] {
+		return nil, fmt.Errorf("there are from 0 to %d nodes of a class (class %q gets %d more)", maxSimNodes, class, n)
+	}
 	nodes, err := w.makeNodes(class, n)
 	if err != nil {
 		return nil, err

@@ -131,8 +131,8 @@ func (s *simSource) check() error {
 			return s.wrong("node", n.Class, "there are two blocks of this class")
 		case n.Count < 0 || n.CPU < 0 || n.Memory < 0 || n.Disk < 0 || n.Cores < 0 || n.MaxAllocs < 0:
 			return s.wrong("node", n.Class, "numbers must not be negative")
-		case n.Count > 1_000_000:
-			return s.wrong("node", n.Class, "count is above 1000000")
+		case n.Count > maxSimNodes:
+			return s.wrong("node", n.Class, fmt.Sprintf("count is above %d", maxSimNodes))
 		}
 		seen[n.Class] = true
 	}

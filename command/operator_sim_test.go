@@ -175,3 +175,25 @@ func archive(t *testing.T, file string) string {
 	}
 	return path
 }
+
+// More nodes than memory holds are refused before any is made, wherever they are asked for.
+func TestSimRefusesMoreNodesThanItHolds(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "cluster.hcl")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const one = "node \"c\" {\n  count = 1\n  cpu = 1000\n  memory = 1000\n}\n"
+	for _, line := range []string{
+		"-add-nodes c=1000000 " + write(one),
+		"-add-nodes c=99999999999 " + write(one),
+		write(one + "event \"e\" {\n  add_nodes = { c = 99999999999 }\n}\n"),
+		write(one + "event \"e\" {\n  add_nodes = { c = -1 }\n}\n"),
+	} {
+		if code, out := runSim(t, line); code != 1 || !strings.Contains(out, "there are from 0 to 1000000 nodes of a class") {
+			t.Errorf("%s: exit %d: %s", line, code, out)
+		}
+	}
+}
