@@ -48,8 +48,25 @@ func (m *drainMonitor) follow(ctx context.Context) error {
 		m.line("Drain of node %q was cancelled", node.ID)
 		return nil
 	}
-	m.line("Drain complete for node %s", node.ID)
+	orphans := ""
+	if n := m.orphans(); n > 0 {
+		orphans = "; " + structs.OrphansText(n)
+	}
+	m.line("Drain complete for node %s%s", node.ID, orphans)
 	return nil
+}
+
+// orphans counts what was lost there without having been seen to end.
+func (m *drainMonitor) orphans() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, a := range m.seen {
+		if a.Orphaned() {
+			n++
+		}
+	}
+	return n
 }
 
 // over waits for the end of the drain.

@@ -292,3 +292,24 @@ func inOrder(t *testing.T, log string, texts ...string) {
 		rest = after
 	}
 }
+
+// TestDrainOfADeadNodeTellsOfOrphans: what is lost there holds up no drain, and runs on all the same.
+func TestDrainOfADeadNodeTellsOfOrphans(t *testing.T) {
+	t.Parallel()
+	p := leaver(t, nil, nil, nil)
+	old, node := p.holder()
+	p.server.followLog(old.ID, "up")
+	node.Kill()
+	awaitNode(t, p.server.Client, old.NodeID, "its loss", func(n *structs.Node) bool { return n.Status == structs.NodeStatusDown })
+	const orphans = "; 1 allocation is an orphan: it may still run there"
+	awaitAllocs(t, p.server.Client, "one", "the loss of its allocation", func(l []*structs.AllocationListStub) bool {
+		return len(withStatus(l, structs.AllocClientStatusLost)) == 1
+	})
+	if out := p.server.ok("node", "drain", "-enable", "-yes", old.NodeID); !strings.Contains(out, "Drain complete for node "+old.NodeID+orphans) {
+		t.Errorf("node drain printed %s", out)
+	}
+	drained, _, err := p.server.Client.Nodes().Info(limited(t), old.NodeID, nil)
+	if err != nil || !strings.HasSuffix(drained.Events[len(drained.Events)-1].Message, "complete"+orphans) {
+		t.Errorf("events %+v: %v", drained.Events, err)
+	}
+}

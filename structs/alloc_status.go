@@ -72,6 +72,14 @@ func (a *Allocation) TerminalStatus() bool { return a.ServerTerminal() || a.Clie
 // ObservedTerminal says that the node has reported the end: nothing runs any more, whatever the condition is.
 func (a *Allocation) ObservedTerminal() bool { return observedRank(a.ObservedStatus) == 2 }
 
+// OrphansText tells of orphaned allocations on a node, n above 0.
+func OrphansText(n int) string {
+	if n == 1 {
+		return "1 allocation is an orphan: it may still run there"
+	}
+	return strconv.Itoa(n) + " allocations are orphans: they may still run there"
+}
+
 // Orphaned says that the cluster has given the allocation up, but has not heard that it stopped.
 func (a *Allocation) Orphaned() bool {
 	return a.Condition.Status == ConditionLost && !a.ObservedTerminal()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -176,14 +177,30 @@ func (d *Duty) carryOut(ctx context.Context, round *Round) error {
 		}
 	}
 	for _, n := range round.Over {
+		orphans := 0
+		for _, a := range d.cfg.Store.AllocsByNode(nil, n.ID) {
+			if a.Orphaned() {
+				orphans++
+			}
+		}
 		req := &fsm.NodeDrain{NodeID: n.ID, Complete: true, NodeModifyIndex: n.ModifyIndex, Now: now.UnixNano(),
-			Event: &structs.NodeEvent{Message: "Node drain complete", Subsystem: "Drain", Timestamp: now.UTC()}}
+			Event: completeEvent(orphans, now)}
 		if err := d.apply(ctx, fsm.KindNodeDrain, req, n.ID); err != nil {
 			return err
 		}
-		d.cfg.Logger.Info("node drain complete", "node_id", n.ID)
+		d.cfg.Logger.Info("node drain complete", "node_id", n.ID, "orphans", orphans)
 	}
 	return nil
+}
+
+// completeEvent tells that a drain is complete, and of how many allocations there nobody knows whether they have ended.
+func completeEvent(orphans int, now time.Time) *structs.NodeEvent {
+	e := &structs.NodeEvent{Message: "Node drain complete", Subsystem: "Drain", Timestamp: now.UTC()}
+	if orphans > 0 {
+		e.Message += "; " + structs.OrphansText(orphans)
+		e.Details = map[string]string{"orphans": strconv.Itoa(orphans)}
+	}
+	return e
 }
 
 // nodes are those whose allocations are marked.

@@ -188,6 +188,24 @@ func TestMarksAndEvaluationsAreOneEntry(t *testing.T) {
 	})
 }
 
+// TestADrainTellsOfOrphans: what is lost holds up no drain, and nobody knows whether it has ended.
+func TestADrainTellsOfOrphans(t *testing.T) {
+	withRig(t, func(r *rig) {
+		r.run("web", structs.JobTypeService, "n1", "a", "b")
+		lost := structs.Condition{Status: structs.ConditionLost, Reason: "node down"}
+		r.apply(fsm.KindNodeStatus, &fsm.NodeStatus{Now: 1, Updates: []fsm.NodeStatusUpdate{{NodeID: "n1", Status: structs.NodeStatusDown,
+			Conditions: map[string]structs.Condition{"a": lost, "b": lost}}}})
+		r.observe("b", structs.AllocClientStatusComplete)
+		r.drain("n1", structs.DrainSpec{Deadline: time.Hour})
+		r.expectStatus("n1", "complete")
+		n := r.log.Store.Node(nil, "n1")
+		if last := n.Events[len(n.Events)-1]; last.Message != "Node drain complete; 1 allocation is an orphan: it may still run there" ||
+			last.Details["orphans"] != "1" {
+			t.Errorf("event %+v", last)
+		}
+	})
+}
+
 func TestAnEmptyNodeIsDrainedAtOnce(t *testing.T) {
 	withRig(t, func(r *rig) {
 		r.drain("n2", structs.DrainSpec{})
