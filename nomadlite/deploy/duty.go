@@ -265,7 +265,7 @@ func (d *Duty) apply(ctx context.Context, kind fsm.Kind, req any, actions ...Act
 		return nil
 	case ctx.Err() != nil || errors.Is(err, structs.ErrNoLeader):
 		return fmt.Errorf("write deployments: %w", err)
-	case kind == fsm.KindDeploymentStatus && (code == structs.CodeValidation || code == structs.CodeNotFound):
+	case kind == fsm.KindDeploymentStatus && (code == structs.CodeInvalid || code == structs.CodeNotFound):
 		d.cfg.Logger.Debug("deployment ended before it could fail", "deployment_id", actions[0].Deployment.ID, "error", err)
 		return nil
 	}

@@ -228,7 +228,7 @@ func TestDeploymentCountsPlacementsAndHealth(t *testing.T) {
 	err := w.write(func(tx *Txn) error {
 		return tx.UpdateDeploymentStatus(&structs.DeploymentStatusUpdate{DeploymentID: "d", Status: structs.DeploymentStatusFailed}, w.now())
 	})
-	if structs.ErrorCode(err) != structs.CodeValidation {
+	if structs.ErrorCode(err) != structs.CodeInvalid {
 		t.Errorf("a deployment ended twice: %v", err)
 	}
 }

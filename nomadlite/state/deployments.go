@@ -112,7 +112,7 @@ func (tx *Txn) UpsertDeployment(d *structs.Deployment, now int64) {
 	}
 }
 
-// UpdateDeploymentStatus changes a deployment's status. It fails with CodeNotFound, and with CodeValidation when the
+// UpdateDeploymentStatus changes a deployment's status. It fails with CodeNotFound, and with CodeInvalid when the
 // deployment is over already.
 func (tx *Txn) UpdateDeploymentStatus(u *structs.DeploymentStatusUpdate, now int64) error {
 	old := lookup[*structs.Deployment](tx, TableDeployments, u.DeploymentID)
@@ -120,7 +120,7 @@ func (tx *Txn) UpdateDeploymentStatus(u *structs.DeploymentStatusUpdate, now int
 		return structs.Errorf(structs.CodeNotFound, "deployment %q not found", u.DeploymentID)
 	}
 	if !old.Active() {
-		return structs.Errorf(structs.CodeValidation, "deployment %q has terminal status %q", old.ID, old.Status)
+		return structs.Errorf(structs.CodeInvalid, "deployment %q has terminal status %q", old.ID, old.Status)
 	}
 	row := *old
 	row.Status, row.StatusDescription = u.Status, u.StatusDescription
