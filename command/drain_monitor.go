@@ -27,6 +27,26 @@ func (m *drainMonitor) line(format string, args ...any) {
 // begin reads what is there before the drain does anything.
 func (m *drainMonitor) begin(ctx context.Context) error { return m.allocs(ctx, &api.QueryOptions{}) }
 
+// tellWhatIsLeft says on what terms the node is drained and what has not ended there: whoever comes later sees at once what it
+// waits for.
+func (m *drainMonitor) tellWhatIsLeft() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.line("Node %q is draining: %s", m.node.ID, drainTerms(m.node.DrainStrategy))
+	for _, id := range sortedKeys(m.seen) {
+		a := m.seen[id]
+		switch {
+		case a.ClientTerminal():
+		case a.ServerTerminal():
+			m.line("Alloc %q of job %q is %s, and told to stop", a.ID, a.JobID, a.ClientStatus)
+		case a.DesiredTransition.ShouldMigrate():
+			m.line("Alloc %q of job %q is %s, and marked for migration", a.ID, a.JobID, a.ClientStatus)
+		default:
+			m.line("Alloc %q of job %q is %s", a.ID, a.JobID, a.ClientStatus)
+		}
+	}
+}
+
 // follow returns when the drain is over, cancelled or complete.
 func (m *drainMonitor) follow(ctx context.Context) error {
 	watching, stop := context.WithCancelCause(ctx)

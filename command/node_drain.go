@@ -92,6 +92,7 @@ func (f *nodeDrainFlags) run(ctx context.Context, c *call) error {
 		if err := monitor.begin(ctx); err != nil {
 			return err
 		}
+		monitor.tellWhatIsLeft()
 		return monitor.follow(ctx)
 	}
 	if f.enable && !f.detach {
