@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nomadlite/nomadlite/api"
@@ -140,6 +142,11 @@ func (m *monitor) deployment(ctx context.Context, id string) error {
 			}
 		}
 		last = text
+		if told, err := m.unhealthy(ctx, d); err != nil {
+			return err
+		} else if told {
+			drawn = 0 // the table stays above what was told
+		}
 		switch d.Status {
 		case structs.DeploymentStatusSuccessful:
 			m.head("Deployment %q successful", shortID(id, m.verbose))
@@ -156,6 +163,47 @@ func (m *monitor) deployment(ctx context.Context, id string) error {
 		}
 		q.WaitIndex = meta.LastIndex
 	}
+}
+
+// unhealthy tells which allocations of a deployment have become unhealthy and why: the deployment itself only counts them, and
+// may go on for its progress_deadline.
+func (m *monitor) unhealthy(ctx context.Context, d *structs.Deployment) (told bool, err error) {
+	count := 0
+	for _, s := range d.TaskGroups {
+		count += s.UnhealthyAllocs
+	}
+	if count == 0 {
+		return false, nil
+	}
+	list, _, err := m.c.client.Deployments().Allocations(ctx, d.ID, &api.QueryOptions{Namespace: d.Namespace})
+	if err != nil {
+		return false, fmt.Errorf("read allocations: %w", err)
+	}
+	for _, a := range list {
+		const mark = "unhealthy"
+		if a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil || *a.DeploymentStatus.Healthy || m.seen[a.ID] == mark {
+			continue
+		}
+		m.seen[a.ID], told = mark, true
+		m.line("Allocation %q is unhealthy%s; more: nomadlite alloc status %s", shortID(a.ID, m.verbose), whyUnhealthy(a.TaskStates),
+			shortID(a.ID, false))
+	}
+	return told, nil
+}
+
+// whyUnhealthy is what the first failed task's last event says, but for the one that it is not started again.
+func whyUnhealthy(states map[string]*structs.TaskState) string {
+	for _, task := range sortedKeys(states) {
+		if !states[task].Failed {
+			continue
+		}
+		for _, e := range slices.Backward(states[task].Events) {
+			if e.Type != structs.TaskNotRestarting && e.DisplayMessage != "" {
+				return fmt.Sprintf(": task %q: %s", task, strings.Join(strings.Fields(e.DisplayMessage), " "))
+			}
+		}
+	}
+	return ""
 }
 
 // rollback follows the return of a job to an earlier version, if the failed deployment made one: it came in one entry with
