@@ -81,11 +81,10 @@ func successorsOf(allocs []*structs.Allocation) map[string]*structs.Allocation {
 	return m
 }
 
+// newer orders allocations by when they took their name. One plan may place an old version again and a canary beside it,
+// which has the name once it was promoted.
 func newer(a, b *structs.Allocation) bool {
-	if a.CreateIndex != b.CreateIndex {
-		return a.CreateIndex > b.CreateIndex
-	}
-	return a.ID > b.ID
+	return cmp.Or(cmp.Compare(a.CreateIndex, b.CreateIndex), cmp.Compare(a.JobVersion, b.JobVersion), strings.Compare(a.ID, b.ID)) > 0
 }
 
 // slot is one of a group's places and what becomes of who has it.

@@ -288,6 +288,10 @@ func (st *stage) editAlloc(a *structs.Allocation, opts options) {
 				a.Condition.Until = st.c.Now.Add(*d)
 			}
 		case "for":
+		case "canary":
+			ds := *a.DeploymentStatus
+			ds.Canary = v == "true"
+			a.DeploymentStatus = &ds
 		case "healthy":
 			ds := &structs.AllocDeploymentStatus{Healthy: opts.bool(k)}
 			if a.DeploymentStatus != nil {
