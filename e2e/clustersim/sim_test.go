@@ -26,6 +26,8 @@ type params struct {
 	nodes int
 	// first leaves out what came into the simulation later, so that the seeds of before still tell the same.
 	first bool
+	// toward is a pair of operations that is to come, for those which come too seldom by themselves.
+	toward [2]string
 }
 
 // fault ends a run: an invariant was broken.
