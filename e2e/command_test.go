@@ -62,7 +62,7 @@ func TestDeploymentsOfAJobByTheCommandLine(t *testing.T) {
 	}
 	a.refused("No job", "job", "deployments", "web")
 	register(t, a.Client, job("1"))
-	awaitHealthy(t, a.Client, "web", 2)
+	awaitDeployment(t, a.Client, "web", 0, structs.DeploymentStatusSuccessful)
 	register(t, a.Client, job("2"))
 	awaitAllocs(t, a.Client, "web", "a healthy canary", func(l []*structs.AllocationListStub) bool {
 		for _, s := range l {

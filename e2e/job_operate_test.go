@@ -190,7 +190,7 @@ func TestDeploymentsByTheCommandLine(t *testing.T) {
 		return latest
 	}
 	version("a")
-	awaitHealthy(t, a.Client, "web", 1)
+	awaitDeployment(t, a.Client, "web", 0, structs.DeploymentStatusSuccessful)
 	d := version("b")
 	if out := a.ok("deployment", "status", d.ID[:8]); !strings.Contains(out, "Canaries") || !strings.Contains(out, "requires manual promotion") {
 		t.Errorf("deployment status printed %s", out)
@@ -244,27 +244,20 @@ func TestDeploymentsByTheCommandLine(t *testing.T) {
 func TestCanariesArePromotedWithoutAsking(t *testing.T) {
 	a := newAgent(t, nil)
 	a.Start()
-	for _, env := range []string{"a", "b"} {
+	for i, env := range []string{"a", "b"} {
 		register(t, a.Client, sleeper("web", structs.JobTypeService, 2, func(g *structs.TaskGroup, task *structs.Task) {
 			g.Update = &structs.UpdateStrategy{Canary: structs.Ptr(1), AutoPromote: structs.Ptr(true), MaxParallel: structs.Ptr(1),
 				MinHealthyTime: structs.Ptr(100 * time.Millisecond)}
 			task.Env = map[string]string{"VERSION": env}
 		}))
-		awaitHealthy(t, a.Client, "web", 2)
+		awaitDeployment(t, a.Client, "web", uint64(i), structs.DeploymentStatusSuccessful)
 	}
-	ctx, q := limited(t), &api.QueryOptions{WaitTime: 5 * time.Second}
-	for {
-		d, meta, err := a.Client.Jobs().LatestDeployment(ctx, "web", q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.JobVersion == 1 && d.Status == structs.DeploymentStatusSuccessful {
-			if !d.TaskGroups["g"].Promoted || d.TaskGroups["g"].DesiredCanaries != 1 {
-				t.Errorf("group %+v", d.TaskGroups["g"])
-			}
-			break
-		}
-		q.WaitIndex = meta.LastIndex
+	d, _, err := a.Client.Jobs().LatestDeployment(limited(t), "web", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.JobVersion != 1 || !d.TaskGroups["g"].Promoted || d.TaskGroups["g"].DesiredCanaries != 1 {
+		t.Errorf("deployment of version %d, group %+v", d.JobVersion, d.TaskGroups["g"])
 	}
 	for _, stub := range awaitRunning(t, a.Client, "web", 2) {
 		if stub.JobVersion != 1 || stub.DeploymentStatus == nil || stub.DeploymentStatus.Canary {

@@ -85,6 +85,26 @@ func awaitJobStatus(t testing.TB, c *api.Client, id, status string) {
 	}
 }
 
+// awaitDeployment waits until the deployment of a job's version has a status. That its allocations are healthy is not
+// enough: another version that comes right then cancels it.
+func awaitDeployment(t testing.TB, c *api.Client, id string, version uint64, status string) *structs.Deployment {
+	t.Helper()
+	ctx, q := limited(t), &api.QueryOptions{WaitTime: 5 * time.Second}
+	last := ""
+	for {
+		d, meta, err := c.Jobs().LatestDeployment(ctx, id, q)
+		if err != nil {
+			t.Fatalf("wait for a %s deployment of version %d of %q: %v; it is %q", status, version, id, err, last)
+		}
+		if d != nil && d.JobVersion == version {
+			if last = d.Status; last == status {
+				return d
+			}
+		}
+		q.WaitIndex = meta.LastIndex
+	}
+}
+
 func withStatus(list []*structs.AllocationListStub, status string) []*structs.AllocationListStub {
 	var out []*structs.AllocationListStub
 	for _, a := range list {
