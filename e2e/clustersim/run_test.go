@@ -116,12 +116,12 @@ func (s *sim) lean(can []operation, picked operation) operation {
 	if s.toward[0] == "" {
 		return picked
 	}
-	var alike []operation // what makes the first of the pair possible is called alike
+	var alike []operation // what makes an operation possible is called alike
 	for _, op := range can {
 		if s.last == s.toward[0] && op.name == s.toward[1] {
 			return op
 		}
-		if strings.Fields(op.name)[0] == strings.Fields(s.toward[0])[0] {
+		if kind := strings.Fields(op.name)[0]; kind == strings.Fields(s.toward[0])[0] || kind == strings.Fields(s.toward[1])[0] {
 			alike = append(alike, op)
 		}
 	}
