@@ -270,6 +270,14 @@ func (p *parser) undeclared(name, where string, rng *hcl.Range) {
 	p.add(d)
 }
 
+// wants names the kind of value that a variable takes.
+func (v *variable) wants() string {
+	if v.typ == cty.DynamicPseudoType {
+		return "a list or an object"
+	}
+	return "a value of type " + typeexpr.TypeString(v.typ)
+}
+
 // setText sets a variable from a word: text for strings and variables of an unknown type, an expression for others.
 func (p *parser) setText(v *variable, text, filename string) {
 	if v.typ == cty.String || v.typ == cty.DynamicPseudoType && !v.collection {
@@ -285,6 +293,11 @@ func (p *parser) setText(v *variable, text, filename string) {
 	expr, diags := hclsyntax.ParseExpression([]byte(text), filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		p.add(diags...)
+		return
+	}
+	if len(expr.Variables()) > 0 { // a word without quotes
+		p.add(errorAt(expr.Range(), fmt.Sprintf("Invalid value for variable %q", v.name),
+			"It needs %s, and %q is none. References are not possible here; text inside of a value needs quotes.", v.wants(), text))
 		return
 	}
 	value, diags := p.meter.evaluate(expr, nil)

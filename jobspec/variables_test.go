@@ -49,6 +49,21 @@ func TestVariableWithoutTypeTakesThatOfItsDefault(t *testing.T) {
 	}
 }
 
+// A word where a number or a list has to be is no reference that is not allowed: whoever writes it forgot what is wanted.
+func TestAWordOfTheWrongTypeIsToldWhatIsWanted(t *testing.T) {
+	for _, c := range []struct{ declaration, word, want string }{
+		{"type = number", "two", `It needs a value of type number, and "two" is none`},
+		{"type = list(string)", "abc", `It needs a value of type list(string), and "abc" is none`},
+		{"type = list(string)", `["a", b]`, "text inside of a value needs quotes"},
+		{"default = []", "abc", `It needs a list or an object, and "abc" is none`},
+	} {
+		_, err := encoded("variable \"v\" {\n "+c.declaration+"\n}", "", "v="+c.word)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Variables not allowed") {
+			t.Errorf("%s, given %s: %v", c.declaration, c.word, err)
+		}
+	}
+}
+
 // A value that is faulty is one fault: the variable is not told to have no value, too.
 func TestFaultyValueIsNoMissingOne(t *testing.T) {
 	for _, c := range []struct{ file, word string }{{"", "v=abc"}, {"", "v=["}, {"v = local.x", ""}} {
