@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"math"
 	"math/big"
 
 	"github.com/hashicorp/hcl/v2"
@@ -17,6 +18,10 @@ func (d *decoder) free(body *hclsyntax.Body, ctx *hcl.EvalContext) map[string]an
 		d.meter.charge(value, attr.Expr.Range())
 		d.add(diags...)
 		if diags.HasErrors() || !d.known(attr, value) {
+			continue
+		}
+		if hasEndless(value) {
+			d.add(errorAt(attr.Expr.Range(), "Number out of range", "Numbers must lie between -1.8e308 and 1.8e308."))
 			continue
 		}
 		converted := toAny(value)
@@ -40,6 +45,19 @@ func (d *decoder) free(body *hclsyntax.Body, ctx *hcl.EvalContext) map[string]an
 		}
 	}
 	return out
+}
+
+// hasEndless says that a value has a number which JSON cannot hold.
+func hasEndless(v cty.Value) bool {
+	found := false
+	_ = cty.Walk(v, func(_ cty.Path, inner cty.Value) (bool, error) {
+		if inner.Type() == cty.Number && inner.IsKnown() && !inner.IsNull() {
+			f, _ := inner.AsBigFloat().Float64()
+			found = found || math.IsInf(f, 0)
+		}
+		return !found, nil
+	})
+	return found
 }
 
 // toAny gives a value as JSON would hold it; whole numbers stay exact.
