@@ -139,7 +139,9 @@ func (tx *Txn) ReapAlloc(id string) bool {
 }
 
 // ObserveAlloc takes over what a node reports of an allocation. A report that goes back in its life is refused and
-// counted, as is one about an allocation that is not there. Being heard ends away and unknown; lost stays.
+// counted, as is one about an allocation that is not there. Being heard ends away and unknown; lost stays. While the
+// node's own row says that it is silent, its return, which is written next, ends them together with that: an allocation
+// that is well on a silent node is one that the scheduler gives up.
 func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	old := tx.alloc(o.AllocID)
 	if old == nil {
@@ -166,7 +168,9 @@ func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	}
 	switch alloc.Condition.Status {
 	case structs.ConditionAway, structs.ConditionUnknown:
-		alloc.Condition = structs.Condition{Status: structs.ConditionOK, Since: unixTime(now)}
+		if node := tx.node(alloc.NodeID); node == nil || !node.Down() {
+			alloc.Condition = structs.Condition{Status: structs.ConditionOK, Since: unixTime(now)}
+		}
 	}
 	tx.observeHealth(&alloc, o.DeploymentStatus, now)
 	tx.putAlloc(old, &alloc, now)

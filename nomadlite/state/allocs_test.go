@@ -22,6 +22,35 @@ func (w *world) condition(id, status string) {
 	})
 }
 
+// A report of a node whose row says that it is silent is no word about the node: until its return is written the scheduler
+// would take an allocation that is well there for one to give up.
+func TestAReportEndsNoSilenceBeforeTheNodesReturn(t *testing.T) {
+	for _, c := range []string{structs.ConditionAway, structs.ConditionUnknown} {
+		w := oneAlloc(t)
+		w.observe("a1", "running")
+		status := func(status, condition string) {
+			w.must(func(tx *Txn) error {
+				return tx.SetNodeStatus("n1", status, nil, map[string]structs.Condition{"a1": {Status: condition}}, w.now())
+			})
+		}
+		status(structs.NodeStatusDisconnected, c)
+		w.observe("a1", "running")
+		if a := w.alloc("a1"); a.Condition.Status != c {
+			t.Errorf("%s became %s by a report", c, a.Condition.Status)
+		}
+		status(structs.NodeStatusReady, structs.ConditionOK)
+		if a := w.alloc("a1"); a.Condition.Status != structs.ConditionOK || a.ClientStatus != structs.AllocClientStatusRunning {
+			t.Errorf("%s: after the return it is %s, %s", c, a.Condition.Status, a.ClientStatus)
+		}
+		// On a node that is heard a report does end it.
+		w.condition("a1", c)
+		w.observe("a1", "running")
+		if a := w.alloc("a1"); a.Condition.Status != structs.ConditionOK {
+			t.Errorf("%s stays on a node that is heard", a.Condition.Status)
+		}
+	}
+}
+
 // TestObservedAndConditionMakeTheClientStatus walks histories; "c:" sets a condition, the rest is observed.
 func TestObservedAndConditionMakeTheClientStatus(t *testing.T) {
 	for _, tc := range []struct {
