@@ -81,7 +81,9 @@ type NodeAllocsUpdateRequest struct {
 	Observations []*AllocObservation
 }
 
-// AssignmentDigest folds allocation ids into an order-independent digest (FNV-1a of each, summed).
+// AssignmentDigest folds allocation ids into an order-independent digest: FNV-1a of each, mixed (the last steps of
+// MurmurHash3), summed. Unmixed hashes of ids that differ in their last character alone differ by multiples of one
+// number, so that sums of different sets of them could be equal.
 func AssignmentDigest(ids func(yield func(string) bool)) uint64 {
 	var sum uint64
 	for id := range ids {
@@ -89,7 +91,9 @@ func AssignmentDigest(ids func(yield func(string) bool)) uint64 {
 		for i := 0; i < len(id); i++ {
 			h = (h ^ uint64(id[i])) * 1099511628211
 		}
-		sum += h
+		h = (h ^ h>>33) * 0xff51afd7ed558ccd
+		h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+		sum += h ^ h>>33
 	}
 	return sum
 }

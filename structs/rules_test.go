@@ -1,6 +1,7 @@
 package structs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,24 @@ func TestPlans(t *testing.T) {
 	}
 	if full, _, _ := (&PlanResult{Places: p.Places}).FullCommit(p); !full {
 		t.Error("a full commit is not")
+	}
+}
+
+// Sets of ids that differ in their last character alone, all have digests of their own.
+func TestAssignmentDigestTellsSimilarSetsApart(t *testing.T) {
+	seen := map[uint64]int{}
+	for set := range 1 << 16 {
+		var ids []string
+		for i := range 16 {
+			if set>>i&1 == 1 {
+				ids = append(ids, fmt.Sprintf("8ba85cef-22b2-4d6a-8b1a-00000000000%x", i))
+			}
+		}
+		digest := AssignmentDigest(slices.Values(ids))
+		if other, taken := seen[digest]; taken {
+			t.Fatalf("sets %b and %b have one digest", other, set)
+		}
+		seen[digest] = set
 	}
 }
 
