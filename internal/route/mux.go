@@ -98,6 +98,10 @@ func (m *Mux) serve(w http.ResponseWriter, r *http.Request, conn Identity) {
 	if maxBody > 0 {
 		if r.ContentLength > maxBody {
 			w.Header().Set("Connection", "close")
+			if r.Header.Get("Expect") == "" {
+				// Who is still writing may lose an answer that comes before, with the connection. What is much too large does.
+				_, _ = io.CopyN(io.Discard, r.Body, 2*maxBody)
+			}
 			WriteError(aw, tooLarge(maxBody))
 			return
 		}
