@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	feedBuffer = 4096        // changes that may wait before everything is read again
 	batchSize  = 256         // evaluations in one entry at most
 	retryAfter = time.Second // a write that failed would at once fail again
 )
@@ -56,27 +55,16 @@ func New(cfg Config) *Duty {
 // Run does the leader's duty until ctx ends. It reads the whole state first, subscribed to its feed, calls ready, and
 // then follows the feed.
 func (d *Duty) Run(ctx context.Context, ready func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel(nil)
-	sub := d.cfg.Store.Subscribe(feedBuffer)
-	defer sub.Close()
-	from := d.load(time.Now().Add(d.cfg.Grace))
-	ready()
-	wg.Go(func() { cancel(d.write(ctx)) })
-	for {
-		change, err := sub.Next(ctx)
-		switch {
-		case errors.Is(err, structs.ErrLagged):
-			d.cfg.Logger.Warn("the deployment duty lagged behind the state and reads it again")
-			from = d.load(time.Time{})
-		case err != nil:
-			return err
-		case change.Index > from:
-			d.follow(change)
-		}
-	}
+	spare := time.Now().Add(d.cfg.Grace)
+	return d.cfg.Store.Follow(ctx, state.Follower{
+		Load: func() uint64 {
+			index := d.load(spare)
+			spare = time.Time{} // only for what passed while nobody led
+			return index
+		},
+		Change: d.follow, Act: d.write,
+		Lagged: func() { d.cfg.Logger.Warn("the deployment duty lagged behind the state and reads it again") },
+	}, ready)
 }
 
 // load reads what the state says of the deployments that go on.
