@@ -112,11 +112,11 @@ func many(b *testing.B, c *api.Client, jobs []*structs.Job, connections int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 8*proc.Limit)
 	defer cancel()
-	todo := make(chan *structs.Job)
+	queue := make(chan *structs.Job)
 	var wg sync.WaitGroup
 	for range connections {
 		wg.Go(func() {
-			for job := range todo {
+			for job := range queue {
 				if _, _, err := c.Jobs().Register(ctx, job, nil, nil); err != nil {
 					b.Errorf("register job: %v", err)
 				}
@@ -124,9 +124,9 @@ func many(b *testing.B, c *api.Client, jobs []*structs.Job, connections int) {
 		})
 	}
 	for _, job := range jobs {
-		todo <- job
+		queue <- job
 	}
-	close(todo)
+	close(queue)
 	wg.Wait()
 	if b.Failed() {
 		b.FailNow()
