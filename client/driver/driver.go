@@ -128,6 +128,16 @@ type Leaser interface {
 	Renew(ctx context.Context, until map[string]boottime.Deadline) error
 }
 
+// Finder is implemented by drivers whose tasks outlive the agent. An agent that dies between the start of a process and
+// writing its handle down leaves one that only its id tells of. The Start of such a driver, asked for an id that it has
+// started already, gives the handle of that task: an id is one process, however often and by whomever it is asked for.
+type Finder interface {
+	// Find takes over the task of this id, running or ended, and gives the handle which its Start would have given; one
+	// that is being started is waited for. ErrTaskNotFound says that there is no process of this id and never was one
+	// that ran; after any other error it is asked again.
+	Find(ctx context.Context, taskID string) (*Handle, error)
+}
+
 // Driver is the whole contract, which the suite of client/drivertest holds each driver to. All methods are safe for
 // concurrent use.
 type Driver interface {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,8 @@ type Config = map[string]any
 type Suite struct {
 	// Open makes the driver as the next agent of the same node would: tasks of the one before are recovered by handle.
 	Open func(t *testing.T) driver.Driver
+	// Forgets says that what Open makes knows of earlier tasks by handle alone: none runs while no agent does.
+	Forgets bool
 	// Exit ends at once with a code.
 	Exit func(code int) Config
 	// Run runs until it is stopped.
@@ -76,6 +79,7 @@ func Run(t *testing.T, s Suite) {
 		{"recover running", s.Run != nil, testRecoverRunning},
 		{"recover ended meanwhile", s.RunFor != nil, testRecoverEnded},
 		{"recover unknown", s.Run != nil, testRecoverUnknown},
+		{"find by id", s.Run != nil && s.RunFor != nil, testFind},
 		{"destroy", s.Run != nil, testDestroy},
 		{"inspect", s.Run != nil, testInspect},
 		{"stats", s.Stubborn != nil, testStats},
@@ -417,6 +421,40 @@ func testRecoverUnknown(t *testing.T, b *bench) {
 	other.Driver = "another_driver"
 	if err := b.d.Recover(b.ctx, &other); !errors.Is(err, driver.ErrTaskNotFound) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// testFind holds drivers that find tasks by id to it; for those which do not there is nothing to test.
+func testFind(t *testing.T, b *bench) {
+	if _, ok := b.d.(driver.Finder); !ok {
+		return
+	}
+	find := func(id string) (*driver.Handle, error) { return b.d.(driver.Finder).Find(b.ctx, id) }
+	if _, err := find("nobody"); !errors.Is(err, driver.ErrTaskNotFound) {
+		t.Errorf("find of an unknown task: %v", err)
+	}
+	runs, ends := b.task(b.suite.Run()), b.task(b.suite.RunFor(50*time.Millisecond, 9))
+	before := []*driver.Handle{b.start(runs), b.start(ends)}
+	b.wait(ends.ID)
+	if !b.suite.Forgets {
+		b.d = b.suite.Open(t) // the agent has died before it wrote a handle down
+	}
+	for i, id := range []string{runs.ID, ends.ID} {
+		if h, err := find(id); err != nil || !reflect.DeepEqual(h, before[i]) {
+			t.Errorf("find %s: %+v, %v; want %+v", id, h, err, before[i])
+		}
+	}
+	if h, err := b.d.Start(b.ctx, runs); err != nil || !reflect.DeepEqual(h, before[0]) {
+		t.Errorf("start of what runs: %+v, %v; want %+v", h, err, before[0])
+	}
+	if s, err := b.d.Inspect(b.ctx, runs.ID); err != nil || !s.Running {
+		t.Errorf("found task: %+v, %v", s, err)
+	}
+	if r := b.wait(ends.ID); !r.Known || r.ExitCode != 9 {
+		t.Errorf("found task ended: %+v", r)
+	}
+	if err := b.d.Stop(b.ctx, runs.ID, "SIGTERM", limit); err != nil {
+		t.Error(err)
 	}
 }
 

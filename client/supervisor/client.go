@@ -25,6 +25,7 @@ var (
 	ErrRunning  = errors.New("task still runs")
 	ErrStart    = errors.New("cannot start")
 	ErrSilent   = errors.New("no answer")
+	ErrExists   = errors.New("task was started already")
 )
 
 // Config of a Client.
@@ -400,6 +401,8 @@ func callError(err error) error {
 		return fmt.Errorf("%w: %s", ErrRunning, ref.text)
 	case codeStart:
 		return fmt.Errorf("%w: %s", ErrStart, strings.TrimPrefix(ref.text, "start "))
+	case codeExists:
+		return fmt.Errorf("%w: %s", ErrExists, ref.text)
 	}
 	return err
 }
@@ -418,6 +421,19 @@ func (c *Client) Status(ctx context.Context, taskID string) (*TaskInfo, error) {
 	resp, err := c.onTask(ctx, request{Op: opStatus, TaskID: taskID})
 	if err != nil {
 		return nil, err
+	}
+	return resp.Task, nil
+}
+
+// Find describes a task by its id alone, once it has started: another agent may have asked for that. ErrNotFound when it
+// did not start, or nobody asked.
+func (c *Client) Find(ctx context.Context, taskID string) (*TaskInfo, error) {
+	resp, err := c.onTask(ctx, request{Op: opStatus, TaskID: taskID, Started: true})
+	if err != nil {
+		return nil, err
+	}
+	if t := resp.Task; t.Running && t.PID == 0 { // a supervisor that does not know what it was asked, or ends what it adopted
+		return nil, fmt.Errorf("find task %s: it is neither started nor ended yet", taskID)
 	}
 	return resp.Task, nil
 }

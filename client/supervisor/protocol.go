@@ -126,6 +126,7 @@ type request struct {
 	Timeout time.Duration
 	Force   bool
 	Leases  map[string]boottime.Deadline // by task id
+	Started bool                         // of a status: it is answered once the task has started, or did not
 
 	deadline time.Time // of a stop that may have to be asked for again: sets Timeout
 }

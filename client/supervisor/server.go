@@ -342,10 +342,17 @@ func (s *server) handle(c *agentConn, req *request) {
 		})
 	case opStatus:
 		s.withTask(req, reply, func(t *task) {
-			s.mu.Lock()
-			info := t.info()
-			s.mu.Unlock()
-			reply(response{Task: info}, nil)
+			answer := func(t *task, err error) {
+				s.mu.Lock()
+				info := t.info()
+				s.mu.Unlock()
+				reply(response{Task: info}, err)
+			}
+			if req.Started {
+				s.whenStarted(c, t, answer)
+				return
+			}
+			answer(t, nil)
 		})
 	case opList:
 		reply(response{Tasks: s.list()}, nil)
@@ -380,6 +387,20 @@ func (s *server) withTask(req *request, reply func(response, error), fn func(*ta
 		return
 	}
 	fn(t)
+}
+
+// whenStarted calls fn once the task has started or did not, at once if that is over.
+func (s *server) whenStarted(c *agentConn, t *task, fn func(*task, error)) {
+	s.mu.Lock()
+	if t.phase == phaseStarting {
+		var once sync.Once
+		t.onRun = append(t.onRun, func() { once.Do(func() { fn(t, nil) }) })
+		t.waiters = append(t.waiters, waiter{c, func(t *task, err error) { once.Do(func() { fn(t, err) }) }})
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	fn(t, nil)
 }
 
 // whenEnded calls fn once the task has ended, at once if it has already.

@@ -26,7 +26,7 @@ func (f *frozen) SaveTask(task string, l *Local, done func(error)) {
 }
 
 // Whichever write an agent dies before, and whatever the task does meanwhile: there are never two processes of a task
-// (the fake driver panics), no start collides with an earlier one, and a stop ends everything.
+// (the fake driver panics), no attempt runs twice, no start collides with an earlier one, and a stop ends everything.
 func TestCrashBeforeAnyWrite(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -74,6 +74,13 @@ func crashCourse(t *testing.T, rnd *rand.Rand) {
 	}
 	if strings.Contains(r.events(), "Driver Failure") {
 		t.Errorf("events %s", r.events())
+	}
+	starts := map[string]bool{}
+	for _, call := range r.driver.Log() {
+		if strings.HasPrefix(call, "start ") && starts[call] {
+			t.Errorf("an attempt ran twice: %s", call)
+		}
+		starts[call] = true
 	}
 	r.crash()
 }

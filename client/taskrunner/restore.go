@@ -9,24 +9,49 @@ import (
 	"github.com/nomadlite/nomadlite/client/driver"
 )
 
-// restore takes over what an earlier agent left: a running process through its driver, a start that was under way by
-// undoing it. It does nothing for a fresh runner.
+// restore takes over what an earlier agent left: a running process through its driver, and what a start that was under
+// way has brought about. It does nothing for a fresh runner.
 func (r *Runner) restore(ctx context.Context) {
 	r.mu.Lock()
 	phase, handle, exit, id := r.local.Phase, r.local.Handle, r.local.Exit, r.taskID()
 	r.mu.Unlock()
 	switch {
 	case phase == Prestart || phase == Starting:
-		// The attempt is on disk, what came after it may not be. Nobody knows whether the driver got as far as a
-		// process: make sure that there is none.
-		r.undoStart(ctx, id)
-		r.change(func(l *Local) { l.Phase = Prestart })
+		r.resumeStart(ctx, id)
 	case !phase.hasProcess() || exit != nil:
 	case r.cfg.Driver == nil || handle == nil:
 		r.lost(fmt.Errorf("this node has no driver %q any more", r.cfg.Task.Driver))
 	default:
 		r.recover(ctx, handle, id)
 	}
+}
+
+// resumeStart goes on with an attempt of which nobody knows whether the driver got as far as a process: only that it is
+// on disk. A process is taken over, since an attempt is run once. A driver that cannot tell is to make sure that there
+// is none.
+func (r *Runner) resumeStart(ctx context.Context, id string) {
+	var handle *driver.Handle
+	if finder, ok := r.cfg.Driver.(driver.Finder); ok {
+		err := r.insist(ctx, "find what became of a start that was interrupted", id, func() (err error) {
+			handle, err = finder.Find(ctx, id)
+			return err
+		})
+		if err != nil && !errors.Is(err, driver.ErrTaskNotFound) {
+			return // the next agent asks again
+		}
+	} else {
+		r.undoStart(ctx, id)
+	}
+	if handle == nil {
+		r.change(func(l *Local) { l.Phase = Prestart })
+		return
+	}
+	at := r.cfg.Clock.Now()
+	if s, err := r.cfg.Driver.Inspect(ctx, id); err == nil && !s.StartedAt.IsZero() {
+		at = s.StartedAt
+	}
+	r.begun(handle, at)
+	r.reattached(ctx, id)
 }
 
 func (r *Runner) undoStart(ctx context.Context, id string) {
@@ -43,14 +68,18 @@ func (r *Runner) recover(ctx context.Context, handle *driver.Handle, id string) 
 	case err != nil:
 		r.lost(err)
 	default:
-		r.cfg.Logger.Debug("task was taken over", "task", id)
-		r.change(nil, eventReattached())
-		if s, err := r.cfg.Driver.Inspect(ctx, id); err == nil && !s.Running {
-			r.awaitExit(ctx, id) // it ended meanwhile, which is known at once and settles what became of it
-			return
-		}
-		r.watch(ctx, id)
+		r.reattached(ctx, id)
 	}
+}
+
+func (r *Runner) reattached(ctx context.Context, id string) {
+	r.cfg.Logger.Debug("task was taken over", "task", id)
+	r.change(nil, eventReattached())
+	if s, err := r.cfg.Driver.Inspect(ctx, id); err == nil && !s.Running {
+		r.awaitExit(ctx, id) // it ended meanwhile, which is known at once and settles what became of it
+		return
+	}
+	r.watch(ctx, id)
 }
 
 // insist asks the driver until it has an answer: nil, or ErrTaskNotFound. While it cannot tell (its supervisor does not

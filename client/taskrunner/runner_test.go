@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,12 +17,18 @@ import (
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/internal/fakedriver"
+	"github.com/nomadlite/nomadlite/client/supervisor"
 	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/internal/codec"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "supervisor" {
+		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // disk keeps records as bytes, as the real one does.
 type disk struct {
@@ -109,8 +116,10 @@ type rig struct {
 	runner *Runner
 	hold   chan struct{}
 	boot   string
-	cancel context.CancelFunc
-	done   chan struct{}
+	// findless takes it from the driver that it finds tasks by their ids.
+	findless bool
+	cancel   context.CancelFunc
+	done     chan struct{}
 }
 
 func newRig(t *testing.T, jobType string) *rig {
@@ -134,18 +143,18 @@ func (r *rig) start() {
 	if store == nil {
 		store = r.disk
 	}
-	var record *Local
-	if r.disk.data != nil {
-		record = r.disk.load(r.t)
+	var drv driver.Driver = r.driver
+	if r.findless {
+		drv = findless{drv}
 	}
 	r.runner = New(Config{
-		Alloc: &structs.Allocation{ID: "a1", Job: r.job, TaskGroup: "g"}, Task: r.task, Driver: r.driver,
+		Alloc: &structs.Allocation{ID: "a1", Job: r.job, TaskGroup: "g"}, Task: r.task, Driver: drv,
 		Hooks: []hook.Hook{r.hooks}, Store: store, Changed: func() {}, Saved: func() {},
 		Clock: boottime.Fake{ID: r.boot}, Random: func() float64 { return 0 }, Hold: r.hold,
 		Build: func(_ context.Context, b BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil
 		},
-	}, record)
+	}, r.record())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	r.cancel, r.done = cancel, done
@@ -153,6 +162,14 @@ func (r *rig) start() {
 		defer close(done)
 		r.runner.Run(ctx)
 	}()
+}
+
+// record is what is on the disk, nil for nothing.
+func (r *rig) record() *Local {
+	if r.disk.data == nil {
+		return nil
+	}
+	return r.disk.load(r.t)
 }
 
 // crash ends the runner as an agent's end does: the process stays.
@@ -553,18 +570,93 @@ func TestLostTaskIsNeverASuccess(t *testing.T) {
 	})
 }
 
-func TestInterruptedStartIsUndoneAndRepeated(t *testing.T) {
+// findless hides that a driver finds tasks by their ids.
+type findless struct{ driver.Driver }
+
+// diesAfterStart brings the task to the moment after the driver's start and before the next write, and ends the agent.
+func (r *rig) diesAfterStart() {
+	r.store = &frozen{disk: r.disk, left: 3} // the attempt, its prestart hook, and that it is starting
+	r.run()
+	r.crash()
+	r.store = nil
+	if l := r.disk.load(r.t); l.Phase != Starting || l.Handle != nil || len(r.driver.Running()) != 1 {
+		r.t.Fatalf("on disk: %+v; running: %v", l, r.driver.Running())
+	}
+}
+
+// A process that was started but not written down is taken over: an attempt runs once.
+func TestAProcessThatWasNotWrittenDownIsTakenOver(t *testing.T) {
+	for _, jobType := range []string{"batch", "service"} {
+		inBubble(t, jobType, func(r *rig) {
+			r.diesAfterStart()
+			r.hold = make(chan struct{})
+			r.start()
+			synctest.Wait()
+			r.expect(Running, "running", false)
+			if got := r.events(); got != "Received, Started, Reattached" {
+				t.Errorf("events %s", got)
+			}
+			r.driver.End("a1/web/1", 0)
+			synctest.Wait()
+			close(r.hold)
+			r.logged("start a1/web/1")
+		})
+	}
+}
+
+// One that has ended since is not repeated either: how it ended decides.
+func TestTheExitOfAProcessThatWasNotWrittenDownCounts(t *testing.T) {
+	for _, tt := range []struct {
+		code  int
+		phase Phase
+		state string
+	}{{0, Dead, "dead"}, {3, Backoff, "pending"}} {
+		inBubble(t, "batch", func(r *rig) {
+			r.diesAfterStart()
+			r.driver.End("a1/web/1", tt.code)
+			r.run()
+			r.expect(tt.phase, tt.state, false)
+			r.logged("start a1/web/1")
+			if got := r.hooks.list(); !strings.HasPrefix(got, "prestart poststart exited") { // poststart only by the agent whose word is lost
+				t.Errorf("hooks %s", got)
+			}
+		})
+	}
+}
+
+// A stop that comes while nobody knew of the process ends it in the order of a stop.
+func TestAProcessThatWasNotWrittenDownIsStoppedInOrder(t *testing.T) {
 	inBubble(t, "service", func(r *rig) {
+		r.diesAfterStart()
+		r.start()
+		r.runner.Kill(Order{})
+		synctest.Wait()
+		r.expect(Dead, "dead", false)
+		r.logged("start a1/web/1", "stop a1/web/1  5s")
+	})
+}
+
+// An agent that ends in the middle of a start waits a while for it, and does not take back what has begun.
+func TestAnAgentThatEndsLeavesItsStartToTheNext(t *testing.T) {
+	inBubble(t, "batch", func(r *rig) {
+		r.driver.StartHangs = true
 		r.run()
 		r.crash()
-		// As if the agent had died between the driver's start and the next write.
-		l := r.disk.load(t)
-		l.Phase, l.Handle = Starting, nil
-		r.disk.SaveTask("web", l, func(error) {})
+		r.driver.StartHangs = false
+		r.run()
+		r.expect(Running, "running", false)
+		r.logged("start a1/web/1")
+	})
+}
+
+func TestInterruptedStartIsUndoneAndRepeated(t *testing.T) {
+	inBubble(t, "service", func(r *rig) {
+		r.diesAfterStart()
+		r.findless = true
 		r.hold = make(chan struct{})
 		r.start()
 		synctest.Wait()
-		r.expect(Prestart, "running", false)
+		r.expect(Prestart, "pending", false)
 		if got := r.driver.Running(); len(got) != 0 {
 			t.Fatalf("still running %v", got)
 		}

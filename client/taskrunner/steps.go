@@ -36,16 +36,13 @@ func (r *Runner) take(ctx context.Context, s step) {
 	}
 }
 
-// begin opens a new attempt. Its record becomes durable while the prestart hooks run.
+// begin opens a new attempt.
 func (r *Runner) begin() {
-	durable := r.change(func(l *Local) {
+	r.change(func(l *Local) {
 		l.Phase, l.Attempt = Prestart, l.Attempt+1
 		l.Handle, l.Exit, l.Restart, l.Until = nil, nil, nil, boottime.Deadline{}
 		r.killSent, r.killErr = false, nil
 	})
-	r.mu.Lock()
-	r.attempted = durable
-	r.mu.Unlock()
 }
 
 // park keeps a task down that has no process.
@@ -84,7 +81,10 @@ func (r *Runner) prestart(ctx context.Context) {
 	case err != nil:
 		r.startFailed(err, eventHookFailed(err))
 	default:
-		r.change(func(l *Local) { l.Phase = Starting })
+		durable := r.change(func(l *Local) { l.Phase = Starting })
+		r.mu.Lock()
+		r.attempted = durable
+		r.mu.Unlock()
 	}
 }
 
@@ -108,14 +108,14 @@ func (r *Runner) start(ctx context.Context) {
 		}
 		return
 	}
-	if attempted != nil { // the driver may not know a task which the disk does not
-		select {
-		case <-attempted:
-		case <-inner.Done():
-			return
-		}
+	select { // the driver may not know a task which the disk does not, nor one whose hooks it knows less of
+	case <-attempted:
+	case <-inner.Done():
+		return
 	}
-	handle, err := r.cfg.Driver.Start(inner, cfg)
+	starting, given := unhurried(ctx, inner)
+	defer given()
+	handle, err := r.cfg.Driver.Start(starting, cfg)
 	switch {
 	case err == nil:
 	case inner.Err() == nil:
@@ -124,16 +124,42 @@ func (r *Runner) start(ctx context.Context) {
 	case ctx.Err() == nil: // it was given up, and nobody knows whether the driver got as far as a process
 		r.undoStart(ctx, cfg.ID)
 		return
-	default: // the next agent undoes it
+	default: // the next agent finds out
 		return
 	}
+	r.begun(handle, r.cfg.Clock.Now())
+	r.watch(ctx, cfg.ID)
+}
+
+// startGrace is how long a start that is under way may still take when the agent ends: given up, it would be undone, and
+// a process that has begun its work would be run a second time.
+const startGrace = 5 * time.Second
+
+// unhurried gives the context of a driver's start. It ends with inner when the task is to stop, and startGrace later when
+// it is the agent that ends.
+func unhurried(ctx, inner context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(inner, func() {
+		if ctx.Err() == nil || sleep(out, startGrace) {
+			cancel()
+		}
+	})
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
+// begun notes that the process is there.
+func (r *Runner) begun(handle *driver.Handle, at time.Time) {
+	started := eventStarted()
+	started.Time = at.UnixNano()
 	r.change(func(l *Local) {
 		l.Handle, l.Phase = handle, Poststart
 		s := *l.State
-		s.State, s.StartedAt = structs.TaskStateRunning, r.cfg.Clock.Now().UTC()
+		s.State, s.StartedAt = structs.TaskStateRunning, at.UTC()
 		l.State = &s
-	}, eventStarted())
-	r.watch(ctx, cfg.ID)
+	}, started)
 }
 
 // taskID is unique on the node for each attempt; the caller holds the lock.

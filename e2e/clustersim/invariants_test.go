@@ -25,6 +25,7 @@ const (
 	invAsked       = "a job does not end as asked"
 	invAskedToStop = "an acknowledged stop does not end stopped"
 	invTask        = "a task has two processes"
+	invAttempt     = "an attempt runs twice"
 	invAwaits      = "an allocation waits for ever"
 	invGrace       = "a change of leader expires a node"
 )

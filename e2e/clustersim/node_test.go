@@ -33,7 +33,7 @@ const maxKillTimeout = 30 * time.Second
 func (s *sim) addNode(id string, lease time.Duration) *node {
 	n := &node{s: s, id: id, lease: lease}
 	n.disk = newDisk()
-	n.sup = &supervisor{s: s, n: n, procs: map[string]*process{}}
+	n.sup = &supervisor{s: s, n: n, procs: map[string]*process{}, ran: map[string]bool{}}
 	s.nodes = append(s.nodes, n)
 	s.byID[id] = n
 	return n

@@ -37,6 +37,7 @@ type supervisor struct {
 	n *node
 
 	mu    sync.Mutex
+	ran   map[string]bool // attempts, since the machine was last off
 	procs map[string]*process
 	live  []*process // those that run, in the order of their ids
 }
@@ -44,6 +45,7 @@ type supervisor struct {
 var (
 	_ driver.Driver = (*supervisor)(nil)
 	_ driver.Leaser = (*supervisor)(nil)
+	_ driver.Finder = (*supervisor)(nil)
 )
 
 // Get gives the one driver for all names.
@@ -85,6 +87,10 @@ func (v *supervisor) Start(_ context.Context, cfg *driver.TaskConfig) (*driver.H
 	if s.faulty && s.chance(0.02) {
 		p.endsBy, p.code = time.Now().Add(s.between(time.Second, 2*time.Minute)), 1
 	}
+	if v.ran[cfg.ID] {
+		s.watch.broken(invAttempt, fmt.Sprintf("%s on %s", cfg.ID, v.n.id))
+	}
+	v.ran[cfg.ID] = true
 	v.procs[cfg.ID] = p
 	at, _ := slices.BinarySearchFunc(v.live, p.id, func(q *process, id string) int { return strings.Compare(q.id, id) })
 	v.live = slices.Insert(v.live, at, p)
@@ -108,6 +114,14 @@ func (v *supervisor) Recover(_ context.Context, h *driver.Handle) error {
 		return driver.ErrTaskNotFound
 	}
 	return nil
+}
+
+// Find gives a process by its id: the agent was killed before it had written the handle down.
+func (v *supervisor) Find(_ context.Context, id string) (*driver.Handle, error) {
+	if v.find(id) == nil {
+		return nil, driver.ErrTaskNotFound
+	}
+	return &driver.Handle{Driver: v.Name(), TaskID: id, Version: 1}, nil
 }
 
 func (v *supervisor) Wait(ctx context.Context, id string) (*driver.ExitResult, error) {
@@ -256,7 +270,7 @@ func (v *supervisor) crash() {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.procs = map[string]*process{}
+	v.procs, v.ran = map[string]*process{}, map[string]bool{}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -27,7 +27,10 @@ type Driver struct {
 	tasks map[string]*task
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver = (*Driver)(nil)
+	_ driver.Finder = (*Driver)(nil)
+)
 
 // New makes a driver. A nil logger is quiet.
 func New(logger hclog.Logger) *Driver {
@@ -110,18 +113,31 @@ func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Han
 		t.Stdout = output{cfg.StdoutPath, cfg.MaxLogFiles, cfg.LogFileBytes}
 		t.Stderr = output{cfg.StderrPath, cfg.MaxLogFiles, cfg.LogFileBytes}
 	}
-	if err := d.add(t); err != nil {
-		return nil, err
+	if d.add(t) != nil {
+		return d.Find(ctx, cfg.ID)
 	}
 	if err := t.play(time.Time{}); err != nil {
 		d.remove(cfg.ID)
 		return nil, fmt.Errorf("start task: %w", err)
 	}
+	return t.handle()
+}
+
+// Find gives the handle of a task by its id alone.
+func (d *Driver) Find(_ context.Context, taskID string) (*driver.Handle, error) {
+	t, err := d.task(taskID)
+	if err != nil {
+		return nil, fmt.Errorf("find task: %w", err)
+	}
+	return t.handle()
+}
+
+func (t *task) handle() (*driver.Handle, error) {
 	state, err := codec.Marshal(t.saved)
 	if err != nil {
-		return nil, fmt.Errorf("start task: %w", err)
+		return nil, fmt.Errorf("encode handle: %w", err)
 	}
-	return &driver.Handle{Driver: Name, TaskID: cfg.ID, Version: 1, State: state}, nil
+	return &driver.Handle{Driver: Name, TaskID: t.id, Version: 1, State: state}, nil
 }
 
 func (d *Driver) add(t *task) error {

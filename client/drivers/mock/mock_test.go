@@ -17,9 +17,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	drivertest.Run(t, drivertest.Suite{
-		Open: func(*testing.T) driver.Driver { return New(nil) },
-		Exit: func(code int) drivertest.Config { return drivertest.Config{"exit_code": code} },
-		Run:  func() drivertest.Config { return drivertest.Config{"run_for": "1h"} },
+		Open:    func(*testing.T) driver.Driver { return New(nil) },
+		Forgets: true,
+		Exit:    func(code int) drivertest.Config { return drivertest.Config{"exit_code": code} },
+		Run:     func() drivertest.Config { return drivertest.Config{"run_for": "1h"} },
 		RunFor: func(d time.Duration, code int) drivertest.Config {
 			return drivertest.Config{"run_for": d.String(), "exit_code": code}
 		},

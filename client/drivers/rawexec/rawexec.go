@@ -47,6 +47,7 @@ type Driver struct {
 var (
 	_ driver.Driver = (*Driver)(nil)
 	_ driver.Leaser = (*Driver)(nil)
+	_ driver.Finder = (*Driver)(nil)
 )
 
 // New makes a driver; it does nothing yet.
@@ -113,16 +114,37 @@ func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Han
 	if !cfg.LogsDisabled {
 		spec.StdoutPath, spec.StderrPath = cfg.StdoutPath, cfg.StderrPath
 	}
-	info, err := d.cfg.Supervisor.Start(ctx, spec)
-	if err != nil {
-		return nil, fmt.Errorf("start task: %w", err)
+	for {
+		info, err := d.cfg.Supervisor.Start(ctx, spec)
+		if errors.Is(err, supervisor.ErrExists) { // what an agent asked for that has died since, heard only now
+			if info, err = d.cfg.Supervisor.Find(ctx, cfg.ID); errors.Is(err, supervisor.ErrNotFound) {
+				continue // that start did not work
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("start task: %w", err)
+		}
+		return d.take(info)
 	}
+}
+
+// Find takes over a task of which only the id is known.
+func (d *Driver) Find(ctx context.Context, taskID string) (*driver.Handle, error) {
+	info, err := d.cfg.Supervisor.Find(ctx, taskID)
+	if err != nil {
+		return nil, fmt.Errorf("find task: %w", contractError(err))
+	}
+	return d.take(info)
+}
+
+// take remembers a task and makes its handle.
+func (d *Driver) take(info *supervisor.TaskInfo) (*driver.Handle, error) {
 	d.remember(*info)
 	state, err := codec.Marshal(handle{info.PID, info.StartTick, info.BootID, info.Cgroup})
 	if err != nil {
-		return nil, fmt.Errorf("start task: %w", err)
+		return nil, fmt.Errorf("encode handle: %w", err)
 	}
-	return &driver.Handle{Driver: Name, TaskID: cfg.ID, Version: handleVersion, State: state}, nil
+	return &driver.Handle{Driver: Name, TaskID: info.ID, Version: handleVersion, State: state}, nil
 }
 
 func (d *Driver) user(name string) (*supervisor.User, error) {

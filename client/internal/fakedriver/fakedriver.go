@@ -39,7 +39,10 @@ type Task struct {
 // New makes a driver whose tasks obey their kill signal at once.
 func New() *Driver { return &Driver{tasks: map[string]*Task{}} }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver = (*Driver)(nil)
+	_ driver.Finder = (*Driver)(nil)
+)
 
 func (d *Driver) note(format string, args ...any) {
 	d.log = append(d.log, fmt.Sprintf(format, args...))
@@ -161,6 +164,14 @@ func (d *Driver) task(id string) (*Task, error) {
 func (d *Driver) Recover(_ context.Context, h *driver.Handle) error {
 	_, err := d.task(h.TaskID)
 	return err
+}
+
+// Find finds a task by its id.
+func (d *Driver) Find(_ context.Context, id string) (*driver.Handle, error) {
+	if _, err := d.task(id); err != nil {
+		return nil, err
+	}
+	return &driver.Handle{Driver: "fake", TaskID: id, Version: 1}, nil
 }
 
 // Wait waits for the end.
