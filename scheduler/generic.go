@@ -73,16 +73,22 @@ func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) 
 	s.job = s.state.Job(s.eval.Namespace, s.eval.JobID)
 	s.result = s.reconcile()
 	s.newPlan()
-	for _, e := range s.result.Follow {
-		if err := s.cfg.Planner.CreateEval(ctx, e); err != nil {
-			return false, false, fmt.Errorf("create follow-up evaluation: %w", err)
-		}
-	}
 	s.planStops()
 	if s.system {
 		s.planSystem()
 	} else {
 		s.planPlacements()
+	}
+	if t, ok := s.state.(TentativeState); ok && s.wantsRoom() {
+		if s.state, err = t.Settled(ctx); err != nil {
+			return false, false, fmt.Errorf("wait for other plans: %w", err)
+		}
+		return s.attempt(ctx)
+	}
+	for _, e := range s.result.Follow {
+		if err := s.cfg.Planner.CreateEval(ctx, e); err != nil {
+			return false, false, fmt.Errorf("create follow-up evaluation: %w", err)
+		}
 	}
 	s.annotate()
 	if s.plan.IsEmpty() && !s.eval.AnnotatePlan {
@@ -105,6 +111,16 @@ func (s *generic) attempt(ctx context.Context) (done, progress bool, err error) 
 			"plan was committed in part (%d of %d) and no newer state was given", actual, expected)
 	}
 	return true, progress, nil
+}
+
+// wantsRoom says whether the plan could be another one if there were more room.
+func (s *generic) wantsRoom() bool {
+	for _, metric := range s.failed {
+		if metric.NodesExhausted > 0 {
+			return true
+		}
+	}
+	return len(s.plan.Preemptions) > 0
 }
 
 func (s *generic) reconcile() *reconcile.Result {

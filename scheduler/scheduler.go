@@ -46,6 +46,12 @@ type (
 	EvalState interface {
 		Eval(id string) *structs.Evaluation
 	}
+	// TentativeState also counts in what others have decided but nobody has written yet. A placement that fits nowhere
+	// there, or only where others are evicted, proves nothing: Settled waits for the outcome and gives a state that
+	// holds nothing but what is written.
+	TentativeState interface {
+		Settled(ctx context.Context) (State, error)
+	}
 	// PoolState finds node pools, whose configuration goes before the cluster's.
 	PoolState interface {
 		NodePool(name string) *structs.NodePool

@@ -91,6 +91,7 @@ func BenchmarkManyJobs(b *testing.B) {
 				}
 				client := keepsConnections(b, server, 64)
 				ctx := limited(b)
+				profiled := profile(b, server, "jobs-"+row.key, 4*time.Second)
 				cpu, began := server.CPUTime(), time.Now()
 				var tenth [11]time.Duration // until so many tenths run
 				counted := make(chan error, 1)
@@ -113,6 +114,7 @@ func BenchmarkManyJobs(b *testing.B) {
 				note(b, row.key+"/cpu", (server.CPUTime() - cpu).Seconds(), "cpu-s")
 				note(b, row.key+"/memory", mebibytes(server.Memory()), "MiB")
 				b.Logf("tenths: %v", tenth[1:])
+				profiled()
 			}
 			b.ReportMetric(0, "ns/op")
 		})
@@ -139,10 +141,12 @@ func BenchmarkIdle(b *testing.B) {
 	for b.Loop() {
 		server, fleet := controlPlane(b, nodes)
 		heard := awaitFleet(b, fleet, func(sim.Stats) bool { return true }).Heartbeats
+		profiled := profile(b, server, "idle", 15*time.Second)
 		cpu, began := server.CPUTime(), time.Now()
 		awaitFleet(b, fleet, func(st sim.Stats) bool { return st.Heartbeats >= heard+nodes })
 		note(b, "idle/cpu", 100*(server.CPUTime()-cpu).Seconds()/time.Since(began).Seconds(), "%")
 		note(b, "idle/nodes", mebibytes(server.Memory()), "MiB")
+		profiled()
 	}
 	b.ReportMetric(0, "ns/op")
 }

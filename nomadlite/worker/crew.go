@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +13,10 @@ import (
 // wait until what was decided is written.
 const flightsPerWorker = 8
 
+// Who decides at the same moment as another one does not know of its plan. Where room is tight both then want the same,
+// so that one decides after the other once two plans met; and one more at a time after so many in a row that fitted.
+const fitsToWiden = 32
+
 // crew is the workers that are on duty together; a pool whose setting changes gets a new one.
 type crew struct {
 	types    []string
@@ -20,7 +24,7 @@ type crew struct {
 	started  time.Time
 	relieved chan struct{} // closed when another crew takes over
 	flights  *window       // of evaluations under way
-	again    chan struct{} // holds a token for each evaluation that plans once more
+	deciding *window       // of those that do not wait
 }
 
 // member is one worker.
@@ -39,7 +43,8 @@ type Status struct {
 
 func (p *Pool) newCrew(types []string, count int) *crew {
 	c := &crew{types: slices.Clone(types), started: time.Now(), relieved: make(chan struct{}),
-		flights: newWindow(count, flightsPerWorker*count), again: make(chan struct{}, count)}
+		flights:  newWindow(count, flightsPerWorker*count, 1),
+		deciding: newWindow(1, max(1, min(count, runtime.GOMAXPROCS(0))), fitsToWiden)}
 	for range count {
 		m := &member{}
 		if p.cfg.NewID != nil {
@@ -117,7 +122,7 @@ func (p *Pool) work(ctx, duty context.Context, c *crew, m *member) {
 			m.busy.Store(true)
 			flights.Go(func() {
 				defer c.flights.exit()
-				p.deliver(ctx, d, &desk{decided: sync.OnceFunc(func() { close(decided) }), again: c.again, flights: c.flights})
+				p.deliver(ctx, d, &desk{decided: sync.OnceFunc(func() { close(decided) }), deciding: c.deciding, flights: c.flights})
 			})
 			<-decided
 			m.busy.Store(false)
@@ -133,30 +138,29 @@ func (p *Pool) work(ctx, duty context.Context, c *crew, m *member) {
 }
 
 // desk is where a worker decides about one evaluation. It is free for the next one as soon as the first decision is on its
-// way into the log; an evaluation whose plan did not fit decides again beside the next ones, but only so many do.
+// way into the log; an evaluation whose plan did not fit decides again beside the next ones. There are no more decisions at
+// a time than processors: more would only take longer, and know less of each other.
 type desk struct {
-	decided func() // may be called again
-	again   chan struct{}
-	flights *window
-	held    bool // a token of again
+	decided  func() // may be called again
+	deciding *window
+	flights  *window
+	held     bool // a place of deciding
 }
 
 // leave says that what comes next is waiting.
 func (d *desk) leave() {
 	if d.held {
 		d.held = false
-		<-d.again
+		d.deciding.exit()
 	}
 	d.decided()
 }
 
-// back waits until the evaluation may decide again.
+// back waits until the evaluation may decide.
 func (d *desk) back(ctx context.Context) error {
-	select {
-	case d.again <- struct{}{}:
-		d.held = true
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("plan again: %w", context.Cause(ctx))
+	if err := d.deciding.enter(ctx); err != nil {
+		return err
 	}
+	d.held = true
+	return nil
 }

@@ -6,19 +6,23 @@ import (
 	"sync"
 )
 
-// window says how many evaluations may be under way at once. It narrows when plans meet others and widens while they fit:
+// window says how many evaluations may do something at once. It narrows when plans meet others and widens while they fit:
 // each evaluation looks at a state without the decisions of those beside it that are not yet written, so that where room
 // is tight many at once would only plan for the same.
 type window struct {
 	least, most int
+	patience    int // so many in a row must have fitted before it widens by one
 
 	mu    sync.Mutex
 	size  int
+	row   int
 	used  int
 	freed chan struct{} // closed when there may be a place; nil: nobody waits
 }
 
-func newWindow(least, most int) *window { return &window{least: least, most: most, size: most} }
+func newWindow(least, most, patience int) *window {
+	return &window{least: least, most: most, patience: patience, size: most}
+}
 
 // enter waits for a place.
 func (w *window) enter(ctx context.Context) error {
@@ -54,7 +58,8 @@ func (w *window) exit() {
 func (w *window) fitted() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.size < w.most {
+	if w.row++; w.size < w.most && w.row >= w.patience {
+		w.row = 0
 		w.size++
 		w.wake()
 	}
@@ -64,7 +69,7 @@ func (w *window) fitted() {
 func (w *window) met() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.size = max(w.least, w.size/2)
+	w.row, w.size = 0, max(w.least, w.size/2)
 }
 
 // wake lets those who wait look again. The lock is held.

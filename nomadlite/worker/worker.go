@@ -59,9 +59,10 @@ type Config struct {
 
 // Pool is the scheduling workers of a server.
 type Pool struct {
-	cfg  Config
-	mu   sync.Mutex
-	crew *crew
+	cfg    Config
+	ledger ledger
+	mu     sync.Mutex
+	crew   *crew
 }
 
 // New makes a pool.
@@ -73,7 +74,7 @@ func New(cfg Config) *Pool {
 
 // Deliver works on one delivery and ends it, as each worker does: for those who take deliveries by themselves.
 func (p *Pool) Deliver(ctx context.Context, d Delivery) {
-	p.deliver(ctx, d, &desk{decided: func() {}, again: make(chan struct{}, 1), flights: newWindow(1, 1)})
+	p.deliver(ctx, d, &desk{decided: func() {}, deciding: newWindow(1, 1, 1), flights: newWindow(1, 1, 1)})
 }
 
 // deliver works on one delivery and ends it.
@@ -137,10 +138,12 @@ func (p *Pool) process(ctx context.Context, d Delivery, at *desk, log hclog.Logg
 	if err := p.cfg.Store.WaitIndex(ctx, d.Index); err != nil {
 		return fmt.Errorf("process evaluation: %w", err)
 	}
-	snap := p.cfg.Store.Snapshot()
-	s := &session{pool: p, delivery: d, desk: at, snapshot: snap.Index()}
+	if err := at.back(ctx); err != nil {
+		return fmt.Errorf("process evaluation: %w", err)
+	}
+	s := &session{pool: p, delivery: d, desk: at}
 	sched, err := p.cfg.Factory(d.Eval.Type, scheduler.Config{
-		Logger: log, State: snap.Scheduler(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID, Clock: time.Now,
+		Logger: log, State: s.look(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID, Clock: time.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("process evaluation: %w", err)
@@ -170,25 +173,27 @@ func (s *session) SubmitPlan(ctx context.Context, plan *structs.Plan) (*structs.
 		return nil, nil, err
 	}
 	plan.EvalID, plan.EvalToken, plan.SnapshotIndex = s.delivery.Eval.ID, s.delivery.Token, s.snapshot
+	entry := s.pool.ledger.enter(plan) // before the next one looks
 	s.desk.leave()
 	result, err := s.pool.cfg.Leader.SubmitPlan(ctx, plan)
+	s.pool.ledger.settle(entry, result)
 	if err != nil {
 		return nil, nil, fmt.Errorf("submit plan: %w", err)
 	}
 	if result.RefreshIndex == 0 {
 		s.desk.flights.fitted()
+		s.desk.deciding.fitted()
 		return result, nil, nil
 	}
 	s.desk.flights.met()
+	s.desk.deciding.met()
 	if err := s.pool.cfg.Store.WaitIndex(ctx, max(result.RefreshIndex, result.AllocIndex)); err != nil {
 		return nil, nil, fmt.Errorf("submit plan: %w", err)
 	}
 	if err := s.desk.back(ctx); err != nil {
 		return nil, nil, err
 	}
-	snap := s.pool.cfg.Store.Snapshot()
-	s.snapshot = snap.Index()
-	return result, snap.Scheduler(), nil
+	return result, s.look(), nil
 }
 
 // UpdateEval stores the evaluation's new status, with the evaluations that were created for it in the same entry.

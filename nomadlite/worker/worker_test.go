@@ -398,7 +398,7 @@ func TestAWorkerGoesOnWhileAPlanIsWritten(t *testing.T) {
 
 func TestTheWindowNarrowsWherePlansMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWindow(2, 16)
+		w := newWindow(2, 16, 1)
 		fits := func() (n int) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

@@ -3,6 +3,7 @@ package feasible
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -14,6 +15,7 @@ type Fleet struct {
 	// Classes is how many computed classes there are.
 	Classes            int
 	pools, datacenters []string
+	index              func() map[string]int
 }
 
 // Site is one node of a fleet.
@@ -66,7 +68,20 @@ func NewFleet(nodes iter.Seq[*structs.Node]) *Fleet {
 		f.Sites = append(f.Sites, s)
 	}
 	f.Classes = len(classes)
+	f.index = sync.OnceValue(func() map[string]int {
+		index := make(map[string]int, len(f.Sites))
+		for i := range f.Sites {
+			index[f.Sites[i].Node.ID] = i
+		}
+		return index
+	})
 	return f
+}
+
+// Find gives the place of a node in Sites.
+func (f *Fleet) Find(nodeID string) (at int, ok bool) {
+	at, ok = f.index()[nodeID]
+	return at, ok
 }
 
 // NewSite looks at a node by itself: its class has no number.
