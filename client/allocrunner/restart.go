@@ -55,7 +55,8 @@ func (r *Runner) park(tasks []*task) {
 	}
 }
 
-// resume runs the hooks that bring back what the end took away. As with prerun, a fault fails every task.
+// resume runs the hooks that bring back what the end took away. As with prerun, a fault fails every task. How far the end
+// had come stays, but for the hooks' PreKill: what some of them have brought back already leaves again.
 func (r *Runner) resume(ctx context.Context) {
 	err := r.chain.Alloc(ctx, hook.Resume, r.request())
 	switch {
@@ -65,7 +66,11 @@ func (r *Runner) resume(ctx context.Context) {
 		for _, t := range r.tasks {
 			t.runner.Emit(taskrunner.EventSetupFailure(err))
 		}
-		r.change(func(l *Local) { l.Cause, l.RestartAll = PrerunFailed, nil })
+		r.change(func(l *Local) {
+			a := l.RestartAll
+			l.Prestopped, l.PreKilled, l.Delayed, l.Delay = a.Prestopped, false, a.Delayed, a.Delay
+			l.Cause, l.RestartAll = PrerunFailed, nil
+		})
 	default:
 		r.change(func(l *Local) {
 			next := *l.RestartAll

@@ -1,11 +1,13 @@
 package allocrunner
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -228,6 +230,47 @@ func TestATaskThatDoesNotRunIsDownAtOnce(t *testing.T) {
 		calls := strings.Join(r.driver.Log()[n:], "|")
 		if !strings.HasPrefix(calls, "stop a1/init/1  5s|stop a1/proxy/1  5s|") || strings.Count(calls, "start") != 2 {
 			t.Fatalf("calls %q", calls)
+		}
+	})
+}
+
+// A restart whose resume hooks fail ends the allocation from where it had come to: what has happened for the restart
+// does not happen again, but what a hook has brought back already leaves once more, before poststop tasks run.
+func TestAFailedResumeKeepsHowFarTheEndHadCome(t *testing.T) {
+	inBubble(t, func(t *testing.T) *rig {
+		r := whole(t)
+		r.more = []hook.Hook{&trace{name: " of more"}}
+		return r
+	}, func(r *rig) {
+		last := r.more[0].(*trace)
+		n := r.up()
+		r.restart(r.runner.RestartAll, Terms{})
+		last.fail = errors.New("no luck")
+		after(16 * time.Second)
+		r.calls(n, wholeDown+"start a1/clean/1")
+		if got := r.hooks.list(); got != "prerun prestop prekill resume prekill" {
+			t.Errorf("hooks that resumed: %q", got)
+		}
+		if got := last.list(); got != "prerun prestop prekill resume" {
+			t.Errorf("hooks that did not: %q", got)
+		}
+		r.driver.End("a1/clean/1", 0)
+		synctest.Wait()
+		if o := r.runner.Observation(); !r.runner.Terminal() || o.ObservedStatus != structs.AllocClientStatusFailed {
+			t.Errorf("terminal %t, %+v", r.runner.Terminal(), o)
+		}
+	})
+}
+
+// What stands in the record after a failed resume is what stood there before.
+func TestAFailedResumeKeepsItsRecord(t *testing.T) {
+	inBubble(t, whole, func(r *rig) {
+		r.up()
+		r.restart(r.runner.RestartAll, Terms{})
+		r.hooks.fail = errors.New("no luck")
+		after(16 * time.Second)
+		if l, _ := r.disk.load(t); !l.Prestopped || !l.PreKilled || !l.Delayed || l.Delay.IsZero() || l.Cause != PrerunFailed {
+			t.Errorf("record %+v", l)
 		}
 	})
 }

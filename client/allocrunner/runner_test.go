@@ -77,11 +77,12 @@ func (d *disk) load(t *testing.T) (*Local, map[string]*taskrunner.Local) {
 // trace is an alloc hook which writes into the same log as the driver would.
 type trace struct {
 	mu    sync.Mutex
+	name  string // after "trace"
 	calls []string
 	fail  error
 }
 
-func (h *trace) Name() string { return "trace" }
+func (h *trace) Name() string { return "trace" + h.name }
 func (h *trace) note(s string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -154,6 +154,9 @@ func (c *Chain) note(name string, point Point, attempt uint64, res result) {
 	case !rec.finished(point, attempt):
 		rec = rec.finish(point, attempt)
 	}
+	if point == Resume { // there is something again that PreKill takes away
+		rec = rec.reopen(PreKill)
+	}
 	c.Journal.SetRecord(name, rec)
 }
 

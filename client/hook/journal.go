@@ -30,6 +30,14 @@ func (r Record) finish(point Point, attempt uint64) Record {
 	return r
 }
 
+// reopen forgets that point was finished.
+func (r Record) reopen(point Point) Record {
+	done := maps.Clone(r.Done)
+	delete(done, point)
+	r.Done = done
+	return r
+}
+
 // Journal keeps the records of one runner's hooks, durably in the order of its calls.
 type Journal interface {
 	Record(hook string) Record
