@@ -133,7 +133,7 @@ func (s *server) adopt(path string, rec record) {
 	s.tasks[t.rec.ID] = t
 	gone := func(why string) {
 		if t.rec.BootID != s.bootID {
-			t.rec.Cgroup = "" // of another life of the machine, as are all numbers of processes
+			t.rec.Cgroup, t.rec.Cgroups = "", nil // of another life of the machine, as are all numbers of processes
 			t.rec.Marks = nil
 			t.start.PID = 0
 		}
@@ -162,6 +162,9 @@ func (s *server) adopt(path string, rec record) {
 	if status, ok := zombieStatus(t.start.PID, t.start.StartTick); ok {
 		s.ended(t, exitOf(syscall.WaitStatus(status)))
 		return
+	}
+	if t.rec.Cgroup != "" {
+		thawCgroup(t.rec.Cgroup) // who was killing it may have died in the middle
 	}
 	fd, err := openProcess(t.start.PID, t.start.StartTick)
 	if err != nil {

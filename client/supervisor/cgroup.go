@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,38 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroups is the unified hierarchy, wherever it is mounted. On hybrid hosts it has no controllers, but it tells which
-// processes belong to a task and kills them all at once. The zero value has none.
-type cgroups struct {
-	mount string
-}
-
-// findCgroups looks for a unified hierarchy that we may write to.
-func findCgroups() cgroups {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return cgroups{}
-	}
-	for line := range strings.Lines(string(data)) {
-		pre, post, ok := strings.Cut(line, " - ")
-		if !ok || !strings.HasPrefix(post, "cgroup2 ") {
-			continue
-		}
-		if f := strings.Fields(pre); len(f) >= 5 && unix.Access(f[4], unix.W_OK) == nil {
-			return cgroups{mount: f[4]}
-		}
-	}
-	return cgroups{}
-}
-
-func (c cgroups) usable() bool { return c.mount != "" }
-
-// path is where the cgroup of a task lies.
-func (c cgroups) path(parent, name string) string {
-	return filepath.Join(c.mount, filepath.Clean("/"+parent), name+".scope")
-}
-
-// open makes a task's cgroup and opens it.
+// open makes a task's cgroup of the unified hierarchy and opens it.
 func (c cgroups) open(path string) (int, error) {
 	if err := c.create(path); err != nil {
 		return -1, err
@@ -55,68 +25,66 @@ func (c cgroups) open(path string) (int, error) {
 	return fd, nil
 }
 
-// create makes a task's cgroup, with what controllers there are switched on for it so that its use can be read.
+// create makes a task's cgroup, with what controllers there are switched on for it.
 func (c cgroups) create(path string) error {
 	parent := filepath.Dir(path)
-	if err := os.Mkdir(path, 0o755); err == nil {
-		return nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("make cgroup: %w", err)
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fmt.Errorf("make cgroup: %w", err)
-	}
-	for dir := parent; strings.HasPrefix(dir, c.mount); dir = filepath.Dir(dir) {
-		have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-		if err != nil {
-			break
-		}
-		for _, want := range []string{"cpu", "memory", "pids"} {
-			if strings.Contains(" "+strings.TrimSpace(string(have))+" ", " "+want+" ") {
-				// Without a delegated controller the figures come from the processes themselves.
-				os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+want), 0)
-			}
+	err := os.Mkdir(path, 0o755)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(parent, 0o755); err == nil {
+			c.enable(parent)
+			err = os.Mkdir(path, 0o755)
 		}
 	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make cgroup: %w", err)
 	}
 	return nil
 }
 
+// enable switches controllers on for what is below a cgroup of the unified hierarchy, from the top down: a cgroup has
+// only what its parent gives. What is not delegated to us stays off; then no limit can be set by it, which is told there.
+func (c cgroups) enable(parent string) {
+	dir := c.unified
+	for name := range strings.SplitSeq("/"+strings.Trim(strings.TrimPrefix(parent, dir), "/"), "/") {
+		dir = filepath.Join(dir, name)
+		have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+		if err != nil {
+			return
+		}
+		for _, controller := range strings.Fields(string(have)) {
+			if slices.Contains([]string{"cpu", "cpuset", "memory", "pids"}, controller) {
+				_ = writeCgroup(filepath.Join(dir, "cgroup.subtree_control"), "+"+controller)
+			}
+		}
+	}
+}
+
 // populated says whether any process is left in a cgroup.
 func populated(path string) bool {
 	data, err := os.ReadFile(filepath.Join(path, "cgroup.events"))
+	if errors.Is(err, os.ErrNotExist) { // v1
+		return len(cgroupPIDs(path)) > 0
+	}
 	return err == nil && strings.Contains(string(data), "populated 1")
 }
 
 // killCgroup kills all that is in a cgroup, also what is being forked right now.
 func killCgroup(path string) error {
-	err := os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
+	err := writeCgroup(filepath.Join(path, "cgroup.kill"), "1")
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if _, err := os.Stat(path); err != nil {
+	if !exists(path) {
 		return nil
 	}
-	// Kernels before 5.14: again and again, until nobody is left to fork.
-	for range 1000 {
-		pids := cgroupPIDs(path)
-		if len(pids) == 0 {
-			return nil
-		}
-		for _, pid := range pids {
-			unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-	return fmt.Errorf("kill cgroup %s: processes keep coming", path)
+	return killOneByOne(path) // v1, and kernels before 5.14
 }
 
 // awaitEmpty waits until a cgroup has no processes.
 func awaitEmpty(path string, timeout time.Duration) bool {
 	f, err := os.Open(filepath.Join(path, "cgroup.events"))
 	if err != nil {
-		return true
+		return !populated(path) // v1: killing has waited
 	}
 	defer f.Close()
 	deadline := time.Now().Add(timeout)
@@ -181,6 +149,20 @@ func clearCgroup(path string) error {
 	return nil
 }
 
+// clearCgroups removes all cgroups of a task, with the processes that are still in them: those of the first die first.
+func clearCgroups(track string, all []string) error {
+	var faults []error
+	if track != "" {
+		faults = append(faults, clearCgroup(track))
+	}
+	for _, path := range all {
+		if path != track {
+			faults = append(faults, clearCgroup(path))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // cgroupPIDs lists the processes of a cgroup and those below it.
 func cgroupPIDs(path string) []int {
 	var out []int
@@ -197,18 +179,4 @@ func cgroupPIDs(path string) []int {
 		return nil
 	})
 	return out
-}
-
-// oomKilled says whether the kernel killed in this cgroup for want of memory.
-func oomKilled(path string) bool {
-	data, err := os.ReadFile(filepath.Join(path, "memory.events"))
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(data)) {
-		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			return strings.TrimSpace(n) != "0"
-		}
-	}
-	return false
 }

@@ -36,8 +36,10 @@ type Config struct {
 	Command []string
 	// IdleTimeout is how long a supervisor without tasks outlives the agent. 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// NoCgroups follows processes by session, parents and environment, as is done where there is no unified hierarchy.
+	// NoCgroups follows processes by session, parents and environment, as is done where there is no hierarchy.
 	NoCgroups bool
+	// Mountinfo names what tells which hierarchies of cgroups there are. "" means /proc/self/mountinfo.
+	Mountinfo string
 	// FindLimit bounds how long a supervisor that lives and does not answer is waited for. 0 means 5 s.
 	FindLimit time.Duration
 	LogLevel  string // of the supervisor's own log in Dir; "" means info
@@ -214,7 +216,8 @@ func (c *Client) launch(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("start supervisor: %w", err)
 	}
 	defer r.Close()
-	o := Options{Dir: c.cfg.Dir, Idle: c.cfg.IdleTimeout, NoCgroups: c.cfg.NoCgroups, ReadyFD: 3, LogLevel: c.cfg.LogLevel}
+	o := Options{Dir: c.cfg.Dir, Idle: c.cfg.IdleTimeout, NoCgroups: c.cfg.NoCgroups, Mountinfo: c.cfg.Mountinfo, ReadyFD: 3,
+		LogLevel: c.cfg.LogLevel}
 	cmd := exec.Command(c.cfg.Command[0], append(slices.Clone(c.cfg.Command[1:]), o.args()...)...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	cmd.ExtraFiles = []*os.File{w}
@@ -277,7 +280,7 @@ func (c *Client) Start(ctx context.Context, spec *StartSpec) (*TaskInfo, error) 
 		if n := len(conns); n > 0 {
 			conn = conns[n-1]
 		}
-		if conn == nil || spec.Lease != nil && conn.hello.Version < leaseVersion {
+		if conn == nil || conn.hello.Version < spec.version() {
 			if conn, err = c.another(ctx); err != nil {
 				return nil, err
 			}
@@ -454,13 +457,13 @@ func (c *Client) Signal(ctx context.Context, taskID string, sig syscall.Signal) 
 	return err
 }
 
-// Stats tells what the task's processes have used so far.
-func (c *Client) Stats(ctx context.Context, taskID string) ([]ProcStats, error) {
+// Stats tells what the task's processes have used so far, and what the whole task has, where its cgroups tell that.
+func (c *Client) Stats(ctx context.Context, taskID string) ([]ProcStats, *Usage, error) {
 	resp, err := c.onTask(ctx, request{Op: opStats, TaskID: taskID})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return resp.Stats, nil
+	return resp.Stats, resp.Usage, nil
 }
 
 // Destroy makes the supervisor forget a task that has ended; with force it kills the task first. ErrRunning without.

@@ -23,12 +23,14 @@ type Options struct {
 	Dir       string // holds sockets and records of all supervisors of a node
 	Idle      time.Duration
 	NoCgroups bool
-	ReadyFD   int // told when the socket answers; 0 for nobody
+	Mountinfo string // "" is that of the process
+	ReadyFD   int    // told when the socket answers; 0 for nobody
 	LogLevel  string
 }
 
 func (o Options) args() []string {
 	return []string{"-dir", o.Dir, "-idle", o.Idle.String(), fmt.Sprintf("-no-cgroups=%t", o.NoCgroups),
+		"-mountinfo", o.Mountinfo,
 		"-ready-fd", fmt.Sprint(o.ReadyFD), "-log-level", o.LogLevel}
 }
 
@@ -41,6 +43,7 @@ func Main(args []string) int {
 	flags.StringVar(&o.Dir, "dir", "", "directory of sockets and records")
 	flags.DurationVar(&o.Idle, "idle", DefaultIdleTimeout, "time to stay without agent and tasks")
 	flags.BoolVar(&o.NoCgroups, "no-cgroups", false, "follow processes without cgroups")
+	flags.StringVar(&o.Mountinfo, "mountinfo", "", "file that tells of the hierarchies of cgroups")
 	flags.IntVar(&o.ReadyFD, "ready-fd", 0, "file descriptor to report on")
 	var guarding bool
 	flags.BoolVar(&guarding, "guard", false, "be a supervisor's guard of leased tasks")
@@ -102,7 +105,7 @@ func run(o Options, logger hclog.Logger) error {
 		fmt.Fprintln(ready, s.name)
 		ready.Close()
 	}
-	logger.Info("supervisor runs", "name", s.name, "cgroups", s.cgroups.mount)
+	logger.Info("supervisor runs", "name", s.name, "cgroups", s.cgroups.mounts())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go s.accept(ctx)

@@ -13,10 +13,13 @@ import (
 
 // ProtocolVersion is told in hello by both sides. The protocol only grows: fields and operations are added, never
 // changed or taken away, and what one side does not know it skips.
-const ProtocolVersion = 2
+const ProtocolVersion = 3
 
-// leaseVersion is the first that knows leases.
-const leaseVersion = 2
+// leaseVersion is the first that knows leases, limitsVersion the first that knows limits and cgroups of one's own choice.
+const (
+	leaseVersion  = 2
+	limitsVersion = 3
+)
 
 // maxMessage bounds one message; an environment is the largest thing in it.
 const maxMessage = 16 << 20
@@ -66,6 +69,25 @@ type StartSpec struct {
 	// Lease, when not nil, is when the task's processes are killed unless Renew moves it. They also die with the
 	// supervisor then.
 	Lease *boottime.Deadline
+	// Limits, when not nil, bound what the task uses, as far as its cgroups can.
+	Limits *Limits `cbor:",omitempty"`
+	// NoCgroups leaves the task in the supervisor's own cgroups.
+	NoCgroups bool `cbor:",omitempty"`
+	// JoinV1 names cgroups that exist, by controller, and JoinUnified one of the unified hierarchy: the task is put there
+	// and not into one of its own. Paths are absolute or relative to the hierarchy.
+	JoinV1      map[string]string `cbor:",omitempty"`
+	JoinUnified string            `cbor:",omitempty"`
+}
+
+// version is the lowest of a supervisor that does all that is asked for.
+func (s *StartSpec) version() int {
+	switch {
+	case s.Limits != nil || s.NoCgroups || len(s.JoinV1) > 0 || s.JoinUnified != "":
+		return limitsVersion
+	case s.Lease != nil:
+		return leaseVersion
+	}
+	return 0
 }
 
 // User is who a task runs as.
@@ -83,10 +105,11 @@ type TaskInfo struct {
 	StartedAt time.Time
 	Running   bool
 	Adopted   bool   // started by a supervisor that is gone
-	Cgroup    string // absolute path, "" without one
+	Cgroup    string // absolute path of the one by which its processes are found, "" without one
 	Exit      *Exit
 	Leased    bool
 	Marks     []string // "K=V" of its environment, by which its processes are found without a cgroup
+	Cgroups   []string `cbor:",omitempty"` // all that were made for it, with Cgroup
 }
 
 // Exit is how a task ended.
@@ -139,6 +162,7 @@ type response struct {
 	Task  *TaskInfo
 	Tasks []TaskInfo
 	Stats []ProcStats
+	Usage *Usage `cbor:",omitempty"`
 }
 
 // refusal is an answer with a code.

@@ -31,7 +31,8 @@ type record struct {
 // taskRecord is written before the process is made.
 type taskRecord struct {
 	ID           string
-	Cgroup       string
+	Cgroup       string   // by which its processes are found
+	Cgroups      []string `cbor:",omitempty"` // all that were made for it; nil in records of older versions
 	StdoutPath   string
 	StderrPath   string
 	MaxFiles     int
@@ -39,6 +40,14 @@ type taskRecord struct {
 	Marks        []string
 	BootID       string
 	Leased       bool `cbor:",omitempty"`
+}
+
+// cgroups are all that were made for the task.
+func (r *taskRecord) cgroups() []string {
+	if len(r.Cgroups) == 0 && r.Cgroup != "" {
+		return []string{r.Cgroup}
+	}
+	return r.Cgroups
 }
 
 // startRecord is written once the process runs.

@@ -33,16 +33,19 @@ type server struct {
 	dir     string // our own
 	bootID  string
 	cgroups cgroups
+	homes   map[string]int // of v1, by mount
 	null    *os.File
-	lock    *os.File
-	baseFD  *os.File
-	listen  net.Listener
-	poller  *poller
-	syncer  *syncer
-	leases  *leases
-	starts  chan struct{}
-	quit    chan string
-	work    sync.WaitGroup
+
+	oomScore int // our own oom_score_adj
+	lock     *os.File
+	baseFD   *os.File
+	listen   net.Listener
+	poller   *poller
+	syncer   *syncer
+	leases   *leases
+	starts   chan struct{}
+	quit     chan string
+	work     sync.WaitGroup
 
 	spawning sync.Mutex // a child is not waited for before its maker has noted it
 
@@ -71,7 +74,11 @@ func newServer(o Options, logger hclog.Logger) (*server, error) {
 	}
 	s.dir = filepath.Join(base, s.name)
 	if !o.NoCgroups {
-		s.cgroups = findCgroups()
+		s.cgroups = findCgroups(o.Mountinfo)
+	}
+	s.homes = s.cgroups.homes()
+	if s.oomScore, err = readOOMScore(); err != nil {
+		return nil, err
 	}
 	if s.poller, err = newPoller(logger, s.broken); err != nil {
 		return nil, err
@@ -135,6 +142,9 @@ func (s *server) close() {
 	s.leases.close()
 	if empty && s.lock != nil {
 		os.RemoveAll(s.dir)
+	}
+	for _, fd := range s.homes {
+		unix.Close(fd)
 	}
 	for _, f := range []*os.File{s.lock, s.null, s.baseFD} {
 		if f != nil {
@@ -365,7 +375,7 @@ func (s *server) handle(c *agentConn, req *request) {
 				reply(response{}, nil)
 				return
 			}
-			s.work.Go(func() { reply(response{Stats: statsOf(t.pids())}, nil) })
+			s.work.Go(func() { reply(response{Stats: statsOf(t.pids()), Usage: usageOf(t.rec.cgroups())}, nil) })
 		})
 	case opDestroy, opAck:
 		s.destroyTask(req.TaskID, req.Force && req.Op == opDestroy, func(err error) { reply(response{}, err) })

@@ -76,7 +76,7 @@ func (s *server) mend(path string, why error) {
 		return
 	}
 	t := TaskInfo{PID: rec.Started.PID, StartTick: rec.Started.StartTick, BootID: s.bootID}
-	pids, err := t.endStray(rec.Started.At)
+	pids, err := t.endStray(s.cgroups, rec.Started.At)
 	s.logger.Error("task record is damaged, its process was killed", "record", bad, "pid", t.PID, "cgroup", t.Cgroup, "killed", pids,
 		"error", errors.Join(why, err))
 }
@@ -90,17 +90,19 @@ func (c *Client) Damaged() []string {
 // EndStray ends what runs of a task which no supervisor knows, since its record was lost or damaged: its process, by
 // number and start time, its cgroup, and what carries the marks of its environment. It gives the processes found.
 func (c *Client) EndStray(t TaskInfo) (pids []int, err error) {
-	if t.Cgroup == "" && !c.cfg.NoCgroups {
-		if base, err := filepath.Abs(c.cfg.Dir); err == nil {
-			t.Cgroup = conventionalCgroup(base, t.ID)
-		}
+	hierarchies := findCgroups(c.cfg.Mountinfo)
+	if c.cfg.NoCgroups {
+		hierarchies = cgroups{}
+	}
+	if base, err := filepath.Abs(c.cfg.Dir); err == nil && t.Cgroup == "" {
+		t.Cgroups = append(t.Cgroups, hierarchies.conventional(base, t.ID)...)
 	}
 	if alloc, rest, ok := strings.Cut(t.ID, "/"); ok && len(t.Marks) == 0 {
 		if i := strings.LastIndexByte(rest, '/'); i > 0 {
 			t.Marks = []string{"NOMAD_ALLOC_ID=" + alloc, "NOMAD_TASK_NAME=" + rest[:i]}
 		}
 	}
-	pids, err = t.endStray(t.StartedAt)
+	pids, err = t.endStray(hierarchies, t.StartedAt)
 	if len(pids) > 0 || err != nil {
 		c.logger.Error("a task that no supervisor knows was running and is killed", "task", t.ID, "pid", t.PID, "cgroup", t.Cgroup,
 			"killed", pids, "error", err)
@@ -108,40 +110,52 @@ func (c *Client) EndStray(t TaskInfo) (pids []int, err error) {
 	return pids, err
 }
 
-// conventionalCgroup is where the cgroup of a task lies unless its node has another parent; "" when it is not there.
-func conventionalCgroup(base, id string) string {
-	c := findCgroups()
-	if !c.usable() {
-		return ""
-	}
-	if path := c.path(driver.DefaultCgroupParent, recordName(base + "\x00" + id)[:32]); exists(path) {
-		return path
-	}
-	return ""
+// conventional lists the cgroups that there are of a task, whose node has no parent of its own for them.
+func (c cgroups) conventional(base, id string) []string {
+	return c.same(taskPath(driver.DefaultCgroupParent, recordName(base + "\x00" + id)[:32]))
 }
 
 // endStray kills what is left of a task. startedAt, unless zero, must be when its process started by the kernel's word
 // too: numbers begin anew with each life of the machine.
-func (t *TaskInfo) endStray(startedAt time.Time) (pids []int, err error) {
+func (t *TaskInfo) endStray(c cgroups, startedAt time.Time) (pids []int, err error) {
 	main := tree{marks: t.Marks}
 	p, readErr := readProcess(t.PID)
 	same := readErr == nil && t.PID > 1 && p.startTick == t.StartTick && t.BootID == bootID() && startedNear(t.StartTick, startedAt)
+	all := slices.Clone(t.Cgroups)
 	if same {
 		main.leader, main.tick = t.PID, t.StartTick
-		if t.Cgroup == "" {
-			t.Cgroup = scopeOf(t.PID)
-		}
+		all = append(all, c.scopesOf(t.PID)...)
 		if len(t.Marks) == 0 {
 			main.marks = marksOfProcess(t.PID)
 		}
 	}
+	if t.Cgroup != "" {
+		all = append(all, t.Cgroup)
+		if rel := c.relative(t.Cgroup); rel != "" {
+			all = append(all, c.same(rel)...)
+		}
+	}
+	slices.Sort(all)
+	all = slices.DeleteFunc(slices.Compact(all), func(path string) bool { return !exists(path) })
 	pids = main.pids()
-	if t.Cgroup != "" && exists(t.Cgroup) {
-		pids = append(pids, cgroupPIDs(t.Cgroup)...)
-		err = clearCgroup(t.Cgroup)
+	for _, path := range all {
+		pids = append(pids, cgroupPIDs(path)...)
+	}
+	if len(all) > 0 {
+		err = clearCgroups(first(all), all)
 	}
 	slices.Sort(pids)
 	return slices.Compact(pids), errors.Join(err, main.kill())
+}
+
+// first picks the cgroup whose processes are killed most surely: at once, or frozen.
+func first(paths []string) string {
+	for _, file := range []string{"cgroup.kill", frozenFile, "pids.max"} {
+		if i := slices.IndexFunc(paths, func(p string) bool { return exists(filepath.Join(p, file)) }); i >= 0 {
+			return paths[i]
+		}
+	}
+	return paths[0]
 }
 
 // startedNear says whether a process of this start time started at about that moment.
@@ -157,20 +171,19 @@ func startedNear(tick uint64, at time.Time) bool {
 	return (time.Since(at) - age).Abs() < time.Minute
 }
 
-// scopeOf is the cgroup of a task's process in the unified hierarchy, "" when it is in none that was made for a task.
-func scopeOf(pid int) string {
-	c := findCgroups()
+// scopesOf lists the cgroups of a task's process that were made for a task.
+func (c cgroups) scopesOf(pid int) []string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	if err != nil || !c.usable() {
-		return ""
+	if err != nil {
+		return nil
 	}
-	for line := range strings.Lines(string(data)) {
-		rel, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		if name := strings.TrimSuffix(filepath.Base(rel), ".scope"); ok && len(name) == 32 && name != filepath.Base(rel) {
-			return filepath.Join(c.mount, rel)
+	var out []string
+	for _, path := range c.of(string(data)) {
+		if name, ok := strings.CutSuffix(filepath.Base(path), ".scope"); ok && len(name) == 32 {
+			out = append(out, path)
 		}
 	}
-	return ""
+	return out
 }
 
 // marksOfProcess reads the marks of a task from the environment of its process.

@@ -189,7 +189,7 @@ func TestAStrayOfTheSameNumberIsNotTouched(t *testing.T) {
 		{PID: self.pid, StartTick: self.startTick, BootID: "another"},
 		{PID: self.pid, StartTick: self.startTick, BootID: bootID(), StartedAt: time.Now().Add(-24 * time.Hour)},
 	} {
-		if pids, err := stray.endStray(stray.StartedAt); err != nil || len(pids) > 0 {
+		if pids, err := stray.endStray(findCgroups(""), stray.StartedAt); err != nil || len(pids) > 0 {
 			t.Errorf("%+v: %v, %v", stray, pids, err)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,6 +46,7 @@ type task struct {
 	over   bool // the lease has run out, and nothing brings it back
 
 	waiters []waiter
+	places  placement // while it starts
 }
 
 // waiter is told when a task has ended, or did not start.
@@ -56,7 +59,7 @@ func (t *task) info() *TaskInfo {
 	return &TaskInfo{
 		ID: t.rec.ID, PID: t.start.PID, StartTick: t.start.StartTick, BootID: t.rec.BootID, StartedAt: t.start.At,
 		Running: t.phase < phaseEnded, Adopted: t.adopt, Cgroup: t.rec.Cgroup, Exit: t.exit,
-		Leased: t.rec.Leased, Marks: t.rec.Marks,
+		Leased: t.rec.Leased, Marks: t.rec.Marks, Cgroups: t.rec.Cgroups,
 	}
 }
 
@@ -107,14 +110,16 @@ func (s *server) register(spec *StartSpec) (*task, error) {
 		ID: spec.TaskID, StdoutPath: spec.StdoutPath, StderrPath: spec.StderrPath, MaxFiles: spec.MaxFiles,
 		MaxFileBytes: spec.MaxFileBytes, Marks: marksOf(spec.Env), BootID: s.bootID,
 	}}
-	if s.cgroups.usable() {
-		parent := spec.CgroupParent
-		if parent == "" {
-			parent = driver.DefaultCgroupParent
-		}
-		// The record's name alone would do, were there not several data directories on a host.
-		t.rec.Cgroup = s.cgroups.path(parent, recordName(s.base + "\x00" + spec.TaskID)[:32])
+	parent := spec.CgroupParent
+	if parent == "" {
+		parent = driver.DefaultCgroupParent
 	}
+	// The record's name alone would do, were there not several data directories on a host.
+	var err error
+	if t.places, err = s.cgroups.place(spec, taskPath(parent, recordName(s.base + "\x00" + spec.TaskID)[:32])); err != nil {
+		return nil, refuse(codeStart, "start %s: %s", spec.Path, err)
+	}
+	t.rec.Cgroup, t.rec.Cgroups = t.places.track, t.places.own()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
@@ -175,9 +180,7 @@ func (t *task) release() (err error) {
 		p.finish()
 	}
 	t.pumps = nil
-	if t.rec.Cgroup != "" {
-		err = clearCgroup(t.rec.Cgroup)
-	}
+	err = clearCgroups(t.rec.Cgroup, t.rec.cgroups())
 	if t.pidfd >= 0 {
 		unix.Close(t.pidfd)
 		t.pidfd = -1
@@ -219,19 +222,26 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 		attr.Sys.Credential = &syscall.Credential{Uid: spec.User.UID, Gid: spec.User.GID, Groups: spec.User.Groups,
 			NoSetGroups: os.Geteuid() != 0}
 	}
-	if t.rec.Cgroup != "" {
-		fd, err := s.cgroups.open(t.rec.Cgroup)
-		if err != nil {
-			s.dropCgroup(t, err)
-		} else {
-			defer unix.Close(fd)
-			attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
-		}
+	v1, err := s.prepareCgroups(t, spec, attr)
+	defer v1.close()
+	if attr.Sys.UseCgroupFD {
+		defer unix.Close(attr.Sys.CgroupFD)
+	}
+	if err != nil {
+		return refuse(codeStart, "start %s: %s", spec.Path, err)
 	}
 	spawn := func() error { return s.spawn(t, spec, attr) }
 	if t.rec.Leased {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
-		spawn = func() error { return s.leases.fork(func() error { return s.spawn(t, spec, attr) }) }
+	}
+	if t.rec.Leased || len(v1.enter) > 0 { // both are matters of the thread that makes the process
+		spawn = func() error {
+			return s.leases.fork(func() error {
+				return v1.within(func(err error) {
+					s.logger.Error("cannot leave the cgroup of a task, which stays until the supervisor ends", "task", t.rec.ID, "error", err)
+				}, func() error { return s.spawn(t, spec, attr) })
+			})
+		}
 	}
 	if err := spawn(); err != nil {
 		return refuse(codeStart, "start %s: %s", spec.Path, startError(err, spec))
@@ -243,13 +253,13 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
-	if spec.OOMScoreAdj != 0 {
-		restore, err := setOOMScore(spec.OOMScoreAdj)
-		if err != nil {
+	if spec.OOMScoreAdj != s.oomScore {
+		// 0 is not asked for by name: who may not have it keeps what the agent was given.
+		if err := setOOMScore(spec.OOMScoreAdj); err != nil && spec.OOMScoreAdj != 0 {
 			return err
 		}
 		defer func() {
-			if err := restore(); err != nil {
+			if err := setOOMScore(s.oomScore); err != nil {
 				s.logger.Error("cannot take back the supervisor's own oom_score_adj, which later tasks inherit", "error", err)
 			}
 		}()
@@ -259,8 +269,8 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 		// Perhaps it was the cgroup: old kernels make no process in one, and rights to it may be missing.
 		attr.Sys.UseCgroupFD = false
 		if pid, err = syscall.ForkExec(spec.Path, spec.Args, attr); err == nil {
-			if moveErr := os.WriteFile(filepath.Join(t.rec.Cgroup, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); moveErr != nil {
-				s.dropCgroup(t, moveErr)
+			if moveErr := writeCgroup(filepath.Join(t.places.unified.dir, "cgroup.procs"), strconv.Itoa(pid)); moveErr != nil {
+				s.dropUnified(t, moveErr)
 			}
 		}
 	}
@@ -282,31 +292,23 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 	return nil
 }
 
-// dropCgroup goes on without a cgroup, and says so in the record too.
-func (s *server) dropCgroup(t *task, why error) {
-	s.logger.Warn("task runs without a cgroup", "task", t.rec.ID, "error", why)
-	if err := removeCgroup(t.rec.Cgroup); err != nil { // nobody was ever in it
-		s.logger.Error("the cgroup that a task does not use stays", "task", t.rec.ID, "error", err)
+// readOOMScore gives our own score, which a process that we make inherits.
+func readOOMScore() (int, error) {
+	data, err := os.ReadFile(oomScoreFile)
+	if err != nil {
+		return 0, fmt.Errorf("read oom_score_adj: %w", err)
 	}
-	s.mu.Lock()
-	t.rec.Cgroup = ""
-	s.mu.Unlock()
-	if err := appendRecord(t.path, record{Task: &t.rec}); err != nil {
-		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
-	}
+	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
-// setOOMScore sets our own score, which the process that is made next inherits: it has it from its first moment on.
-func setOOMScore(score int) (restore func() error, err error) {
-	const file = "/proc/self/oom_score_adj"
-	before, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(file, []byte(strconv.Itoa(score)), 0)
+const oomScoreFile = "/proc/self/oom_score_adj"
+
+// setOOMScore sets our own score: the process that is made next has it from its first moment on.
+func setOOMScore(score int) error {
+	if err := os.WriteFile(oomScoreFile, []byte(strconv.Itoa(score)), 0); err != nil {
+		return fmt.Errorf("set oom_score_adj: %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("set oom_score_adj: %w", err)
-	}
-	return func() error { return os.WriteFile(file, before, 0) }, nil
+	return nil
 }
 
 // startError says what exec's bare errno means.
@@ -352,9 +354,7 @@ func (s *server) ended(t *task, exit Exit) {
 }
 
 func (s *server) finish(t *task, exit Exit) {
-	if t.rec.Cgroup != "" {
-		exit.OOM = oomKilled(t.rec.Cgroup)
-	}
+	exit.OOM = oomKilled(t.rec.cgroups())
 	if err := appendRecord(t.path, record{Exit: &exit}); err != nil {
 		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
 	}
@@ -378,8 +378,8 @@ func (s *server) finish(t *task, exit Exit) {
 		s.poller.remove(pidfd)
 		unix.Close(pidfd)
 	}
-	if t.rec.Cgroup != "" {
-		if err := removeCgroup(t.rec.Cgroup); err != nil { // it is tried again before the record goes
+	for _, dir := range t.rec.cgroups() {
+		if err := removeCgroup(dir); err != nil { // it is tried again before the record goes
 			s.logger.Warn("cannot remove cgroup", "task", t.rec.ID, "error", err)
 		}
 	}
@@ -457,10 +457,10 @@ func (s *server) destroyTask(id string, force bool, then func(error)) {
 	case t == nil:
 		s.mu.Unlock()
 		then(refuse(codeNotFound, "no task %s", id))
-	case t.phase == phaseEnded && t.rec.Cgroup != "" && exists(t.rec.Cgroup):
+	case t.phase == phaseEnded && slices.ContainsFunc(t.rec.cgroups(), exists):
 		s.mu.Unlock()
 		s.work.Go(func() {
-			if err := clearCgroup(t.rec.Cgroup); err != nil {
+			if err := clearCgroups(t.rec.Cgroup, t.rec.cgroups()); err != nil {
 				s.logger.Error("task is not forgotten while its cgroup stays", "task", id, "error", err)
 				then(refuse(codeCgroup, "destroy task %s: %s", id, err))
 				return

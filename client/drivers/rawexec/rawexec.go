@@ -302,7 +302,7 @@ func (d *Driver) Inspect(ctx context.Context, taskID string) (*driver.TaskStatus
 	if !info.Running {
 		return s, nil
 	}
-	stats, err := d.cfg.Supervisor.Stats(ctx, taskID)
+	stats, _, err := d.cfg.Supervisor.Stats(ctx, taskID)
 	if err != nil {
 		return nil, contractError(err)
 	}

@@ -16,16 +16,17 @@ const ticksPerSecond = 100
 type sample struct {
 	at    time.Time
 	procs map[int]supervisor.ProcStats
+	whole *supervisor.Usage // what the task's cgroups tell; nil when there are none
 }
 
 // Stats tells the task's use of memory now, and of CPU since the call before (or its start). Percent counts a full
 // core as 100.
 func (d *Driver) Stats(ctx context.Context, taskID string) (*structs.TaskResourceUsage, error) {
-	procs, err := d.cfg.Supervisor.Stats(ctx, taskID)
+	procs, whole, err := d.cfg.Supervisor.Stats(ctx, taskID)
 	if err != nil {
 		return nil, contractError(err)
 	}
-	now := sample{at: time.Now(), procs: make(map[int]supervisor.ProcStats, len(procs))}
+	now := sample{at: time.Now(), whole: whole, procs: make(map[int]supervisor.ProcStats, len(procs))}
 	for _, p := range procs {
 		now.procs[p.PID] = p
 	}
@@ -71,7 +72,33 @@ func usageBetween(before, now sample, coreMHz float64) *structs.TaskResourceUsag
 		total.CpuStats.Percent += u.CpuStats.Percent
 		total.CpuStats.TotalTicks += u.CpuStats.TotalTicks
 	}
+	if w := now.whole; w != nil {
+		addWhole(total, before.whole, w, seconds, coreMHz)
+	}
 	return out
+}
+
+// addWhole puts the figures of the task's cgroups in the place of the sums over its processes: they count processes that
+// have ended, and what is shared once.
+func addWhole(total *structs.ResourceUsage, before, now *supervisor.Usage, seconds, coreMHz float64) {
+	if m := now.Memory; m != nil {
+		total.MemoryStats = &structs.MemoryStats{
+			RSS: m.RSS, Cache: m.Cache, Swap: m.Swap, Usage: m.Usage, MaxUsage: m.MaxUsage, KernelUsage: m.Kernel, KernelMaxUsage: m.KernelMax,
+			Measured: []string{"RSS", "Cache", "Swap", "Usage", "Max Usage", "Kernel Usage", "Kernel Max Usage"},
+		}
+	}
+	if c := now.CPU; c != nil && seconds > 0 {
+		last := supervisor.CPUUsage{}
+		if before != nil && before.CPU != nil {
+			last = *before.CPU
+		}
+		percent := func(now, last time.Duration) float64 { return max((now-last).Seconds(), 0) / seconds * 100 }
+		s := total.CpuStats
+		s.UserMode, s.SystemMode, s.Percent = percent(c.User, last.User), percent(c.System, last.System), percent(c.Total, last.Total)
+		s.TotalTicks = s.Percent / 100 * coreMHz
+		s.ThrottledPeriods, s.ThrottledTime = c.ThrottledPeriods, uint64(c.Throttled)
+		s.Measured = append(s.Measured, "Throttled Periods", "Throttled Time")
+	}
 }
 
 func newUsage(coreMHz float64) *structs.ResourceUsage {
