@@ -128,6 +128,9 @@ func (s *generic) usage(site *feasible.Site) *structs.NodeUsage {
 
 // withPlanned adds to what a node's allocations hold (nil for nothing) what this plan has placed there already.
 func (s *generic) withPlanned(node *structs.Node, held *structs.NodeUsage) *structs.NodeUsage {
+	if len(s.plan.Places) == 0 {
+		return held
+	}
 	copied := false
 	for _, a := range s.plan.Places[node.ID] {
 		if a.CreateIndex > 0 {

@@ -31,6 +31,8 @@ type Site struct {
 	MinPort, MaxPort int
 	// CoreMHz is what a reserved core counts.
 	CoreMHz int64
+	// MaxAllocs bounds the allocations there; 0 is no bound.
+	MaxAllocs int
 
 	at               int32 // in the fleet
 	pool, datacenter int32
@@ -88,7 +90,8 @@ func (f *Fleet) Find(nodeID string) (at int, ok bool) {
 func NewSite(node *structs.Node) Site {
 	total := node.ComparableResources()
 	s := Site{Node: node, Ready: node.Ready(), Class: -1, CPU: total.CPU, Memory: total.MemoryMB, Disk: total.DiskMB,
-		Reserved: total.Ports, MinPort: structs.DefaultMinDynamicPort, MaxPort: structs.DefaultMaxDynamicPort}
+		Reserved: total.Ports, MinPort: structs.DefaultMinDynamicPort, MaxPort: structs.DefaultMaxDynamicPort,
+		MaxAllocs: node.NodeMaxAllocs}
 	if r := node.NodeResources; r != nil {
 		if r.MinDynamicPort > 0 {
 			s.MinPort = r.MinDynamicPort

@@ -34,12 +34,6 @@ type place struct {
 	shut             bool // nobody else can wait for what the pool's placement waits for
 }
 
-func newPlace(site *feasible.Site, usage *structs.NodeUsage) place {
-	p := place{site: site}
-	p.look(site, usage)
-	return p
-}
-
 // look takes in what is known of the node, and what is held there.
 func (p *place) look(site *feasible.Site, usage *structs.NodeUsage) {
 	p.node, p.cpu, p.memory, p.disk, p.reserved = site.Node, site.CPU, site.Memory, site.Disk, site.Reserved
@@ -59,7 +53,7 @@ func (p *place) lacks(a *ask, relief *structs.Comparable) string {
 	if relief != nil {
 		cpu, mem, disk, allocs = cpu-relief.CPU, mem-relief.MemoryMB, disk-relief.DiskMB, allocs-1
 	}
-	if limit := p.node.NodeMaxAllocs; limit > 0 && allocs+1 > limit {
+	if limit := p.site.MaxAllocs; limit > 0 && allocs+1 > limit {
 		return dimensionAllocs
 	}
 	if a.cores > 0 {

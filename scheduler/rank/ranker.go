@@ -49,13 +49,12 @@ func New(
 	r := &Ranker{
 		cfg: cfg, job: job, scope: scope, peers: peers,
 		places: make([]place, len(scope.Nodes)),
-		ties:   make([]uint64, len(scope.Nodes)),
+		ties:   ties(cfg.Seed, scope.Nodes),
 	}
-	seed := hash(fnvOffset, cfg.Seed)
-	for i, node := range scope.Nodes {
+	for i := range r.places { // thousands: nothing here looks at the node itself, which is elsewhere in memory
 		site := scope.Site(i)
-		r.places[i] = newPlace(site, usage(site))
-		r.ties[i] = mix(hash(seed, node.ID))
+		r.places[i].site = site
+		r.places[i].look(site, usage(site))
 	}
 	return r
 }
