@@ -61,6 +61,10 @@ func (l *leadership) establishFor(term context.Context, reign func() error, log 
 		if term.Err() != nil {
 			return
 		}
+		if errors.Is(err, errRestored) {
+			log.Info("the leader's duties begin again: a snapshot was restored")
+			continue
+		}
 		log.Error("the leader's duties stopped and begin again", "error", err)
 		select {
 		case <-time.After(time.Second):
@@ -75,6 +79,7 @@ func (s *Server) reign(term context.Context, log *cluster.Raft, membership *clus
 	if err := log.Barrier(term); err != nil {
 		return fmt.Errorf("wait for the state to catch up: %w", err)
 	}
+	epoch, restored := s.store.History()
 	ctx, cancel := context.WithCancelCause(term)
 	defer cancel(nil)
 	var wg, begun sync.WaitGroup
@@ -107,8 +112,18 @@ func (s *Server) reign(term context.Context, log *cluster.Raft, membership *clus
 	duty("collect garbage", func(ready func()) error { ready(); return s.garbage.Run(ctx) })
 	duty("admit servers", func(ready func()) error { ready(); return membership.Admit(ctx) })
 	duty("keep keys", func(ready func()) error { ready(); return s.makeKey(ctx) })
+	duty("notice a restore", func(ready func()) error {
+		ready()
+		select {
+		case <-restored:
+			return errRestored
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
 	begun.Wait()
 	if ctx.Err() == nil {
+		s.reigned.Store(&epoch)
 		s.lead.establish(true)
 		s.log.Info("the leader's duties have begun")
 		if err := s.nameCluster(ctx, log); err != nil && ctx.Err() == nil {

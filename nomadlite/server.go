@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -53,8 +54,9 @@ type Server struct {
 	forwarder   *forwarder
 	members     members
 
-	ready   chan struct{} // closed when caught up
-	running chan struct{} // closed when Run has ended
+	ready   chan struct{}          // closed when caught up
+	running chan struct{}          // closed when Run has ended
+	reigned atomic.Pointer[string] // epoch of the state from which the leader's duties began
 	once    sync.Once
 	mu      sync.Mutex
 	stop    context.CancelFunc // of Run, nil before
@@ -115,7 +117,7 @@ func (s *Server) build() {
 	s.members.self = &structs.AgentMember{Name: cfg.Name + "." + cfg.Region, Status: cluster.StatusAlive}
 	s.backend = &endpoint.Backend{
 		Logger: cfg.Logger.Named("http"), Region: cfg.Region, Datacenter: cfg.Datacenter, Name: cfg.Name,
-		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals,
+		Store: s.store, Raft: s.lead, Cluster: s, Heartbeats: s.beats, Keyring: s.keys, Broker: s.evals, Snapshots: s,
 		Servers: s.members.Addrs, Workers: s.pool, Applied: s.fsm.Applied,
 		Limits: endpoint.Limits{JobMaxPriority: cfg.JobMaxPriority, JobMaxCount: cfg.JobMaxCount,
 			JobTrackedVersion: cfg.JobTrackedVersions, JobMaxSourceSize: int(cfg.JobMaxSourceSize), Search: cfg.Search},

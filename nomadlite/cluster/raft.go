@@ -40,6 +40,7 @@ type Raft struct {
 	raft      *raft.Raft
 	transport *raft.NetworkTransport
 	stores    []io.Closer // none in memory
+	snaps     raft.SnapshotStore
 	futures   *futures
 	leading   verifier
 	leaderCh  chan bool
@@ -90,6 +91,7 @@ func OpenRaft(cfg RaftConfig) (opened *Raft, err error) {
 	if r.hasState, err = raft.HasExistingState(logs, stable, snaps); err != nil {
 		return nil, errors.Join(fmt.Errorf("read raft log: %w", err), r.closeStores())
 	}
+	r.snaps = snaps
 	r.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: own(cfg.Stream), MaxPool: 3, Timeout: 10 * time.Second, Logger: cfg.Logger.Named("transport")})
 	if r.raft, err = raft.NewRaft(conf, cfg.FSM, logs, stable, snaps, r.transport); err != nil {

@@ -70,6 +70,7 @@ type Backend struct {
 	Cluster    Cluster
 	Heartbeats Heartbeats
 	Keyring    Keyring
+	Snapshots  Snapshots
 	Broker     Broker
 	Limits     Limits
 	Servers    func() []string // host:port of each server's 4647, for nodes

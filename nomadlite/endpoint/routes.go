@@ -16,7 +16,7 @@ func Routes(b *Backend) []route.Route {
 		allocationRoutes(b), evaluationRoutes(b), nodeRoutes(b),
 		nodeWriteRoutes(b), nodePoolRoutes(b), namespaceRoutes(b), deploymentRoutes(b),
 		deploymentWriteRoutes(b), statusRoutes(b), agentRoutes(b),
-		operatorRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), serviceRoutes(b), aclRoutes(),
+		operatorRoutes(b), snapshotRoutes(b), keyringRoutes(b), systemRoutes(b), metricsRoutes(b), searchRoutes(b), serviceRoutes(b), aclRoutes(),
 		unsupportedRoutes(b), clientRoutes(b),
 	}
 	var rows []route.Route

@@ -51,7 +51,6 @@ var unsupportedPaths = []struct{ methods, path, what string }{
 	{"PUT POST", "/v1/operator/raft/transfer-leadership", "a transfer of leadership"},
 	{"GET PUT", "/v1/operator/autopilot/configuration", "autopilot"},
 	{"GET", "/v1/operator/autopilot/health", "autopilot"},
-	{"GET PUT POST", "/v1/operator/snapshot", "a snapshot by the API"},
 	{"GET", "/v1/operator/upgrade-check/vault-workload-identity", "an upgrade check for Vault"},
 	{"GET", "/v1/event/stream", "the event stream"},
 	{"GET", "/v1/vars", "a variable"},

@@ -59,9 +59,15 @@ type Keyring struct {
 	arrived chan struct{}              // closed when there is a key file
 	signers map[string]*rsa.PrivateKey // unsealed, by key id
 	jwks    []byte                     // for the keys as of jwksAt
-	jwksAt  uint64
+	jwksAt  keysAt
 	first   chan generated // the key which a first leader will need, made ahead
 	making  sync.WaitGroup
+}
+
+// keysAt names a state of the table of keys: indexes belong to a history.
+type keysAt struct {
+	epoch string
+	index uint64
 }
 
 type generated struct {
@@ -250,6 +256,17 @@ func active(store *state.Store) *structs.RootKey {
 	return nil
 }
 
+// Opens says whether this server can use a key, which need not be in the state.
+func (k *Keyring) Opens(key *structs.RootKey) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kek == nil || k.kek.ID != key.KEKID {
+		return false
+	}
+	_, err := k.kek.open(key.KeyID, key.WrappedKey, key.Nonce)
+	return err == nil
+}
+
 // store seals a new key and makes it the active one.
 func (k *Keyring) store(ctx context.Context, key *rsa.PrivateKey) (*structs.RootKeyMeta, error) {
 	wrapper, err := k.wrapper()
@@ -335,7 +352,7 @@ type jwk struct {
 // JWKS is the public keys as a JSON Web Key Set; an empty set until the first key was made.
 func (k *Keyring) JWKS() ([]byte, error) {
 	snap := k.cfg.Store.Snapshot()
-	at := snap.TableIndex(state.TableKeys)
+	at := keysAt{snap.Epoch(), snap.TableIndex(state.TableKeys)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.jwks != nil && k.jwksAt == at {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -30,33 +31,39 @@ type snapshotHeader struct {
 }
 
 // Persist streams the snapshot to w.
-func (s *Snapshot) Persist(w io.Writer) error {
-	reg, err := newRegistry(tables())
-	if err != nil {
-		return err
-	}
+func (s *Snapshot) Persist(w io.Writer) error { return s.PersistWith(w, PersistOptions{}) }
+
+// PersistOptions change what is written; the zero value writes the state as it is.
+type PersistOptions struct {
+	// Epoch names the history, as it is to be after a restore. Empty leaves the state's own.
+	Epoch string
+	// Keep says which keys are written; nil keeps them all.
+	Keep func(*structs.RootKey) bool
+}
+
+// PersistWith streams the snapshot to w with changes.
+func (s *Snapshot) PersistWith(w io.Writer, opts PersistOptions) error {
 	v := s.at()
 	buf := bufio.NewWriterSize(w, 256<<10)
 	enc := codec.NewEncoder(buf)
-	header := snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Epoch: v.epoch, Version: structs.Version}
+	header := snapshotHeader{Magic: snapshotMagic, Format: SnapshotFormat, Index: v.index, Epoch: cmp.Or(opts.Epoch, v.epoch),
+		Version: structs.Version}
 	if err := enc.Encode(header); err != nil {
 		return fmt.Errorf("write snapshot header: %w", err)
 	}
 	var count uint64
-	for _, t := range reg.list {
-		if t.derived {
-			continue
+	err := s.Records(func(table string, record any) error {
+		if key, ok := record.(*structs.RootKey); ok && opts.Keep != nil && !opts.Keep(key) {
+			return nil
 		}
-		err := t.save(v, func(record any) error {
-			count++
-			if err := enc.Encode(t.name); err != nil {
-				return err
-			}
-			return enc.Encode(record)
-		})
-		if err != nil {
-			return fmt.Errorf("write snapshot of table %s: %w", t.name, err)
+		count++
+		if err := enc.Encode(table); err != nil {
+			return err
 		}
+		return enc.Encode(record)
+	})
+	if err != nil {
+		return err
 	}
 	if err := enc.Encode(tagEnd); err != nil {
 		return fmt.Errorf("write snapshot end: %w", err)
@@ -66,6 +73,25 @@ func (s *Snapshot) Persist(w io.Writer) error {
 	}
 	if err := buf.Flush(); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
+
+// Records gives every record that a snapshot holds, with its table, in the order in which they are restored. They are
+// not to be changed.
+func (s *Snapshot) Records(put func(table string, record any) error) error {
+	reg, err := newRegistry(tables())
+	if err != nil {
+		return err
+	}
+	v := s.at()
+	for _, t := range reg.list {
+		if t.derived {
+			continue
+		}
+		if err := t.save(v, func(record any) error { return put(t.name, record) }); err != nil {
+			return fmt.Errorf("write snapshot of table %s: %w", t.name, err)
+		}
 	}
 	return nil
 }

@@ -97,6 +97,12 @@ func (s *Store) Snapshot() *Snapshot {
 // set add it by themselves.
 func (s *Store) AbandonCh() <-chan struct{} { return s.head().abandon }
 
+// History gives the epoch of the present state and a channel which is closed when a restored snapshot takes its place.
+func (s *Store) History() (epoch string, replaced <-chan struct{}) {
+	v := s.head()
+	return v.epoch, v.abandon
+}
+
 // Write runs fn in one transaction for the raft entry index and publishes what it changed. When fn fails nothing is
 // changed but the index, and its error is returned. kind is the entry's command number, for the change feed. Only
 // package fsm calls it, in the order of the log.
