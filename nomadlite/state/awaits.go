@@ -51,7 +51,8 @@ func (tx *Txn) await(alloc *structs.Allocation, id string, now int64) []structs.
 }
 
 // release lets those begin that waited for an allocation which no longer holds them back; after is nil when it is
-// deleted. It is part of each change of an allocation, so no entry leaves somebody waiting for what is over.
+// deleted. It is part of each change of an allocation, and of those of a node's terms (releaseOnNode), so no entry leaves
+// somebody waiting for what is over.
 func (tx *Txn) release(before, after *structs.Allocation, now int64) {
 	if before == nil || len(before.AwaitedBy) == 0 || after != nil && after.HoldsBack(tx.node(after.NodeID)) {
 		return
@@ -74,5 +75,17 @@ func (tx *Txn) release(before, after *structs.Allocation, now int64) {
 			alloc.AllocModifyIndex = tx.index
 		}
 		tx.putAlloc(old, &alloc, now)
+	}
+}
+
+// releaseOnNode lets those begin that wait for allocations of a node whose terms have changed: one that cannot be heard
+// holds them back only as long as it has a lease.
+func (tx *Txn) releaseOnNode(id string, now int64) {
+	for _, a := range slices.Clone(tx.allocsByNode(id)) {
+		old := tx.alloc(a.ID) // the release of one may have changed another
+		if len(old.AwaitedBy) > 0 && !old.HoldsBack(tx.node(id)) {
+			alloc := *old
+			tx.putAlloc(old, &alloc, now)
+		}
 	}
 }

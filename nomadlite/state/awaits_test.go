@@ -171,6 +171,49 @@ func TestUnheardOnesHoldBackWhereTheGroupSaysSo(t *testing.T) {
 	}
 }
 
+// TestUnheardOneHoldsBackOnlyWhileItsNodeHasALease: a node comes back with other terms, and is not heard of again.
+func TestUnheardOneHoldsBackOnlyWhileItsNodeHasALease(t *testing.T) {
+	for name, disconnect := range map[string]*structs.DisconnectStrategy{
+		"node's lease alone": nil,
+		"group's own lease":  {StopOnClientAfter: structs.Ptr(time.Minute)},
+		"in place":           {LostAfter: structs.Ptr(time.Hour), Replace: structs.Ptr(false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			register := func(edit func(*structs.Node)) {
+				t.Helper()
+				n := testNode("n1")
+				edit(n)
+				w.must(func(tx *Txn) error { return tx.RegisterNode(n, w.now()) })
+			}
+			register(func(n *structs.Node) { n.Lease, n.MaxKillTimeout = time.Minute, time.Minute })
+			job := testJob("web", "service", "g")
+			job.TaskGroups[0].Disconnect = disconnect
+			w.register(job, nil)
+			w.place("web", testAlloc("a", "g", "n1", 20000), testAlloc("other", "g", "n1", 20001))
+			w.replace("a", "b", "n2")
+			w.must(func(tx *Txn) error {
+				return tx.SetNodeStatus("n1", structs.NodeStatusDown, nil,
+					map[string]structs.Condition{"a": {Status: structs.ConditionUnknown}}, w.now())
+			})
+			w.wantAwaits("b", "a")
+			register(func(n *structs.Node) { n.Lease, n.MaxKillTimeout = time.Hour, time.Second })
+			w.wantAwaits("b", "a")
+			before := w.alloc("a").AllocModifyIndex
+			register(func(n *structs.Node) {})
+			if disconnect != nil {
+				w.wantAwaits("b", "a")
+				return
+			}
+			w.wantAwaits("b")
+			if b, a := w.alloc("b"), w.alloc("a"); b.AllocModifyIndex != w.index || a.AllocModifyIndex != before || a.AwaitedBy != nil {
+				t.Errorf("released at %d, its node is told at %d; %+v", w.index, b.AllocModifyIndex, a)
+			}
+			requireSameState(t, w.store, w.restored())
+		})
+	}
+}
+
 func TestOneThatRunsOnHoldsNobodyBack(t *testing.T) {
 	w := awaitsWorld(t)
 	alloc := testAlloc("canary", "g", "n3", 20000)

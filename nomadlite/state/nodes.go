@@ -86,6 +86,9 @@ func (tx *Txn) RegisterNode(node *structs.Node, now int64) error {
 		tx.putNodePool(&structs.NodePool{Name: row.NodePool})
 	}
 	tx.put(TableNodes, &row)
+	if old != nil && (row.Lease != old.Lease || row.MaxKillTimeout != old.MaxKillTimeout) {
+		tx.releaseOnNode(row.ID, now)
+	}
 	return nil
 }
 
