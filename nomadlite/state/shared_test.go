@@ -17,7 +17,8 @@ func TestEqualPartsAreHeldOnce(t *testing.T) {
 	make1 := func(id, scored string, score float64) *structs.Allocation {
 		a := testAlloc(id, "g", strings.Clone("n1"), 0)
 		a.AllocatedResources.Shared.Ports = nil
-		a.Metrics = &structs.AllocationMetric{NodePool: strings.Clone("default"), AllocationTime: time.Duration(len(id)), NodesAvailable: map[string]int{"dc1": 1},
+		a.Metrics = &structs.AllocationMetric{NodePool: strings.Clone("default"), AllocationTime: time.Duration(len(id)),
+			NodesAvailable: map[string]int{"dc1": 1},
 			ScoreMetaData: []*structs.NodeScoreMeta{{NodeID: scored, NormScore: score, Scores: map[string]float64{"binpack": score}}, nil}}
 		return a
 	}
