@@ -19,7 +19,7 @@ func TestEqualPartsAreHeldOnce(t *testing.T) {
 		a.AllocatedResources.Shared.Ports = nil
 		a.Metrics = &structs.AllocationMetric{NodePool: strings.Clone("default"), AllocationTime: time.Duration(len(id)),
 			NodesAvailable: map[string]int{"dc1": 1},
-			ScoreMetaData: []*structs.NodeScoreMeta{{NodeID: scored, NormScore: score, Scores: map[string]float64{"binpack": score}}, nil}}
+			ScoreMetaData:  []*structs.NodeScoreMeta{{NodeID: scored, NormScore: score, Scores: map[string]float64{"binpack": score}}, nil}}
 		return a
 	}
 	allocs := []*structs.Allocation{make1("a", "n1", 0.5), make1("bb", "n1", 0.5), make1("c", "n1", 0.7), make1("d", "n2", 0.5)}
