@@ -20,7 +20,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"namespace", "Work with namespaces"}, {"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
-		{"operator scheduler", "The scheduler's configuration"}, {"scaling", "What autoscalers read"},
+		{"operator scheduler", "The scheduler's configuration"}, {"operator snapshot", "Save and restore the state"}, {"scaling", "What autoscalers read"},
 		{"scaling policy", "Work with scaling policies"}, {"service", "Work with registered services"},
 	} {
 		out[g.name] = func() (cli.Command, error) { return group{name: g.name, synopsis: g.synopsis, err: s.err}, nil }
@@ -98,6 +98,11 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(schedulerGetConfig())
 	add(schedulerSetConfig())
 	add(operatorSim())
+	add(snapshotSave())
+	add(snapshotRestore())
+	add(snapshotInspect())
+	add(snapshotState())
+	add(snapshotRedact())
 	add(scalingPolicyList())
 	add(scalingPolicyInfo())
 	return out

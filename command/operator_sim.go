@@ -18,7 +18,7 @@ import (
 
 const simHelp = `Plays what-if with the scheduler, without a cluster: nothing is asked of any server and nothing is changed.
 <file> describes a cluster in HCL or JSON (see docs/scheduling.md), or is one that was recorded: a data_dir of a server, or
-the state.bin of a raft snapshot, packed as .tar.gz or not.
+the state.bin of a raft snapshot, packed as .tar.gz or not, or a file of operator snapshot save.
 
 What the flags -add-nodes, -lose, -return, -drain, -stop, -scale and -run say happens after the file's own events, one after the
 other in the order of the command line. Then the utilisation before and after is shown, and everything that found no

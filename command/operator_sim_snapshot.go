@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nomadlite/nomadlite/nomadlite/archive"
 	"github.com/nomadlite/nomadlite/nomadlite/state"
 	"github.com/nomadlite/nomadlite/scheduler/sim"
 	"github.com/nomadlite/nomadlite/structs"
@@ -47,7 +48,7 @@ func openSim(name string, seed uint64) (*preparedSim, error) {
 	head, _ := r.Peek(64)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return archivedSim(name, r, seed)
+		return archivedSim(name, f, seed)
 	case bytes.Contains(head, []byte("nomadlite-state")):
 		return recordedSim(name, r, seed)
 	}
@@ -90,24 +91,71 @@ func newestSnapshot(dir string) (string, error) {
 	return found, nil
 }
 
-// archivedSim finds the state in a snapshot archive.
-func archivedSim(name string, r io.Reader, seed uint64) (*preparedSim, error) {
-	unzip, err := gzip.NewReader(r)
+// archivedSim finds the state in an archive, which has to be whole. One with checksums was written by operator snapshot
+// save; without them it is a raft snapshot that somebody packed.
+func archivedSim(name string, f io.ReadSeeker, seed uint64) (sim *preparedSim, err error) {
+	var names []string
+	err = eachEntry(f, func(entry *tar.Header, _ io.Reader) error {
+		names = append(names, path.Base(entry.Name))
+		return nil
+	})
+	switch {
+	case err != nil:
+	case slices.Contains(names, "SHA256SUMS"):
+		return savedSim(name, f, seed)
+	case !slices.Contains(names, "state.bin"):
+		err = errors.New("it holds no state.bin")
+	default:
+		err = eachEntry(f, func(entry *tar.Header, content io.Reader) (err error) {
+			if path.Base(entry.Name) == "state.bin" {
+				sim, err = recordedSim(name, content, seed)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot %s: %w", name, err)
 	}
-	archive := tar.NewReader(unzip)
+	return sim, nil
+}
+
+// eachEntry reads a gzipped tar from its beginning to its end.
+func eachEntry(f io.ReadSeeker, look func(entry *tar.Header, content io.Reader) error) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	unzip, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	in := tar.NewReader(unzip)
 	for {
-		entry, err := archive.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("read snapshot %s: it holds no state.bin", name)
-		case err != nil:
-			return nil, fmt.Errorf("read snapshot %s: %w", name, err)
-		case path.Base(entry.Name) == "state.bin":
-			return recordedSim(name, archive, seed)
+		entry, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			_, err = io.Copy(io.Discard, unzip)
+			return err
+		}
+		if err == nil {
+			err = look(entry, in)
+		}
+		if err != nil {
+			return err
 		}
 	}
+}
+
+func savedSim(name string, f io.ReadSeeker, seed uint64) (sim *preparedSim, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", name, err)
+	}
+	_, err = archive.Read(f, func(r io.Reader) (err error) {
+		sim, err = recordedSim(name, r, seed)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", name, err)
+	}
+	return sim, nil
 }
 
 // recordedSim reads the state of a cluster.

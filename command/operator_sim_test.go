@@ -131,7 +131,7 @@ func TestSimOfASnapshot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "meta.json"), []byte(`{"Index":5}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	packed := archive(t, filepath.Join(dir, "state.bin"))
+	packed := packed(t, filepath.Join(dir, "state.bin"))
 	for _, path := range []string{filepath.Join(dir, "state.bin"), filepath.Dir(filepath.Dir(dir)), packed} {
 		code, out := runSim(t, "-json -add-nodes c=1 "+path)
 		var report simReport
@@ -149,7 +149,7 @@ func TestSimOfASnapshot(t *testing.T) {
 }
 
 // archive packs a file as snapshots are handed around.
-func archive(t *testing.T, file string) string {
+func packed(t *testing.T, file string) string {
 	t.Helper()
 	body, err := os.ReadFile(file)
 	if err != nil {

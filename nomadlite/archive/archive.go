@@ -161,7 +161,10 @@ func (rd *reader) part(entry *tar.Header, content io.Reader) error {
 		if entry.Size != rd.meta.Size {
 			return damaged("%s has %d bytes, but %s says %d", stateName, entry.Size, metaName, rd.meta.Size)
 		}
-		if err := rd.state(from); err != nil {
+		intact := &intactReader{r: from}
+		if err := rd.state(intact); intact.err != nil {
+			return damaged("it is cut off or damaged in %s: %w", name, intact.err)
+		} else if err != nil {
 			return structs.Errorf(structs.CodeInvalid, "%w", err)
 		}
 		if _, err := io.Copy(io.Discard, from); err != nil {
@@ -172,6 +175,20 @@ func (rd *reader) part(entry *tar.Header, content io.Reader) error {
 	}
 	rd.sums[name] = digest
 	return nil
+}
+
+// intactReader keeps the error that its reader may take for one of the state.
+type intactReader struct {
+	r   io.Reader
+	err error
+}
+
+func (i *intactReader) Read(p []byte) (int, error) {
+	n, err := i.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		i.err = err
+	}
+	return n, err
 }
 
 // verify compares the checksums of what was read with those that the archive names.
