@@ -3,11 +3,9 @@ package client
 import (
 	"context"
 	"os"
-	"slices"
 
 	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/driver"
-	"github.com/nomadlite/nomadlite/client/drivers/rawexec"
 	"github.com/nomadlite/nomadlite/client/logs"
 	"github.com/nomadlite/nomadlite/client/taskenv"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
@@ -20,13 +18,6 @@ func (c *Client) hostEnv() map[string]string {
 	for _, key := range []string{"env.denylist", "env.blacklist"} {
 		if list := csv(c.cfg.Options[key]); len(list) > 0 {
 			deny = list
-		}
-	}
-	if list, ok := c.cfg.Drivers[rawexec.Name].Options["denied_envvars"].([]any); ok {
-		for _, v := range list {
-			if s, ok := v.(string); ok {
-				deny = append(slices.Clone(deny), s)
-			}
 		}
 	}
 	return taskenv.HostEnv(os.Environ(), deny)

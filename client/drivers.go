@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/client/driver"
@@ -62,15 +63,16 @@ func (c *Client) rawExec() (driver.Driver, error) {
 	cfg := rawexec.Config{Supervisor: c.supervisor, CoreMHz: c.coreMHz, Logger: c.log}
 	var errs structs.Errors
 	for key, value := range c.cfg.Drivers[rawexec.Name].Options {
-		ranges, err := rawexec.ParseIDRanges(fmt.Sprint(value))
+		var err error
 		switch key {
 		case "denied_host_uids":
-			cfg.DeniedUIDs = ranges
+			cfg.DeniedUIDs, err = rawexec.ParseIDRanges(fmt.Sprint(value))
 		case "denied_host_gids":
-			cfg.DeniedGIDs = ranges
+			cfg.DeniedGIDs, err = rawexec.ParseIDRanges(fmt.Sprint(value))
 		case "denied_envvars":
-			// read with the tasks' environment
-			err = nil
+			cfg.DeniedEnv, err = stringsOption(value)
+		case "no_cgroups":
+			cfg.NoCgroups, err = strconv.ParseBool(fmt.Sprint(value))
 		default:
 			err = fmt.Errorf("unknown key %q", key)
 		}
@@ -82,6 +84,24 @@ func (c *Client) rawExec() (driver.Driver, error) {
 		return nil, err
 	}
 	return rawexec.New(cfg), nil
+}
+
+// stringsOption reads a list of strings.
+func stringsOption(value any) ([]string, error) {
+	if list, ok := value.([]string); ok {
+		return list, nil
+	}
+	list, ok := value.([]any)
+	var out []string
+	for _, item := range list {
+		s, isString := item.(string)
+		ok = ok && isString
+		out = append(out, s)
+	}
+	if !ok {
+		return nil, fmt.Errorf("a list of strings is wanted, not %v", value)
+	}
+	return out, nil
 }
 
 // coreMHz is what one core counts as.

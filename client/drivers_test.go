@@ -36,3 +36,25 @@ func TestWhichDriversANodeHas(t *testing.T) {
 		}
 	}
 }
+
+func TestOptionsOfRawExec(t *testing.T) {
+	for _, c := range []struct {
+		options map[string]any
+		fault   string
+	}{
+		{map[string]any{"no_cgroups": true, "denied_envvars": []any{"AWS_*"}, "denied_host_uids": "0,10-15", "denied_host_gids": 5}, ""},
+		{map[string]any{"no_cgroups": "perhaps"}, "perhaps"},
+		{map[string]any{"denied_envvars": "AWS_*"}, "a list of strings is wanted"},
+		{map[string]any{"denied_envvars": []any{1}}, "a list of strings is wanted"},
+		{map[string]any{"denied_host_uids": "x"}, `"x"`},
+	} {
+		client, err := New(Config{DataDir: t.TempDir(), Drivers: map[string]DriverConfig{"raw_exec": {Enabled: structs.Ptr(true), Options: c.options}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.registry()
+		if (err == nil) != (c.fault == "") || (err != nil && !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("%v: %v", c.options, err)
+		}
+	}
+}

@@ -43,6 +43,11 @@ type Suite struct {
 	// Tree makes a child, and a grandchild in a session of its own whose parent has died, writes their process ids to
 	// a file, one a line, and stays.
 	Tree func(file string) Config
+	// Bomb makes processes without end, in sessions of their own and without the task's environment, and makes a directory
+	// once it does so.
+	Bomb func(dir string) Config
+	// Hungry takes more and more memory. It is nil where memory is not limited.
+	Hungry func() Config
 	// Env writes a variable to its output and ends.
 	Env func(name string) Config
 	// Missing names a command that does not exist.
@@ -76,6 +81,9 @@ func Run(t *testing.T, s Suite) {
 		{"signal", s.OnSignal != nil, testSignal},
 		{"signal that does not exist", s.Run != nil, testBadSignal},
 		{"whole tree is killed", s.Tree != nil, testTree},
+		{"fork bomb is killed", s.Bomb != nil, testBomb},
+		{"memory over the limit", s.Hungry != nil, testHungry},
+		{"memory without limit", s.Hungry != nil && s.Exit != nil, testModest},
 		{"recover running", s.Run != nil, testRecoverRunning},
 		{"recover ended meanwhile", s.RunFor != nil, testRecoverEnded},
 		{"recover unknown", s.Run != nil, testRecoverUnknown},

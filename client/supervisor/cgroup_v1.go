@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 )
 
@@ -179,16 +181,21 @@ func openTasks(dir string) (int, error) {
 	return fd, nil
 }
 
-// within runs f as a member. It must be called on a thread that runs nothing else. lost is told when the thread cannot go
-// back, which changes nothing for f.
-func (m membership) within(lost func(error), f func() error) error {
+// within runs f as a member, on a thread that is back home afterwards.
+func (m membership) within(logger hclog.Logger, f func() error) error {
+	if len(m.enter) == 0 {
+		return f()
+	}
+	runtime.LockOSThread() // no thread is made by one that is locked: none is born in the task's cgroups
 	entered := 0
 	defer func() {
 		for _, fd := range m.home[:entered] {
 			if _, err := unix.Write(fd, []byte("0")); err != nil {
-				lost(err)
+				logger.Error("a thread cannot leave the cgroup of a task, and ends", "error", err)
+				return // it ends with its goroutine
 			}
 		}
+		runtime.UnlockOSThread()
 	}()
 	for _, fd := range m.enter {
 		if _, err := unix.Write(fd, []byte("0")); err != nil {

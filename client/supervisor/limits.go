@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/nomadlite/nomadlite/structs"
 )
 
 // Limits bound what a task uses. A field that is zero sets no bound.
@@ -118,4 +120,18 @@ func writeCgroup(path, value string) error {
 	}
 	_, err = f.WriteString(value)
 	return errors.Join(err, f.Close())
+}
+
+// LimitsOf makes the limits of the resources that a task was given. What it may use beyond its reservation
+// (memory_max; -1 is no bound) is the limit then, and the reservation what it keeps when memory is short.
+func LimitsOf(r *structs.AllocatedTaskResources) *Limits {
+	if r == nil {
+		return nil
+	}
+	mib := func(n int64) uint64 { return uint64(max(n, 0)) << 20 }
+	l := &Limits{CPUShares: uint64(max(r.Cpu.CpuShares, 0)), Cores: r.Cpu.ReservedCores, Memory: mib(r.Memory.MemoryMB)}
+	if most := r.Memory.MemoryMaxMB; most < 0 || most > r.Memory.MemoryMB {
+		l.Memory, l.MemoryReserve = mib(most), mib(r.Memory.MemoryMB)
+	}
+	return l
 }

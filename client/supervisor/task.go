@@ -230,17 +230,11 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 	if err != nil {
 		return refuse(codeStart, "start %s: %s", spec.Path, err)
 	}
-	spawn := func() error { return s.spawn(t, spec, attr) }
+	spawn := func() error { return v1.within(s.logger, func() error { return s.spawn(t, spec, attr) }) }
 	if t.rec.Leased {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
-	}
-	if t.rec.Leased || len(v1.enter) > 0 { // both are matters of the thread that makes the process
 		spawn = func() error {
-			return s.leases.fork(func() error {
-				return v1.within(func(err error) {
-					s.logger.Error("cannot leave the cgroup of a task, which stays until the supervisor ends", "task", t.rec.ID, "error", err)
-				}, func() error { return s.spawn(t, spec, attr) })
-			})
+			return s.leases.fork(func() error { return v1.within(s.logger, func() error { return s.spawn(t, spec, attr) }) })
 		}
 	}
 	if err := spawn(); err != nil {

@@ -18,11 +18,14 @@ type taskConfig struct {
 	args        []string
 	workDir     string
 	oomScoreAdj int
+	deniedEnv   []string          // shell patterns
+	joinV1      map[string]string // by controller
+	joinUnified string
 }
 
 // knownKeys are the options of the config block.
 func knownKeys() []string {
-	return []string{"args", "command", "oom_score_adj", "work_dir"}
+	return []string{"args", "cgroup_v1_override", "cgroup_v2_override", "command", "denied_envvars", "oom_score_adj", "work_dir"}
 }
 
 // parseConfig reads a config block and tells all its faults at once. References may not be resolved yet, so values
@@ -59,7 +62,44 @@ func parseConfig(config map[string]any) (taskConfig, error) {
 		}
 		c.oomScoreAdj = n
 	}
+	if c.deniedEnv, err = listOption(config, "denied_envvars"); err != nil {
+		faults.Add(err)
+	}
+	if c.joinV1, err = mapOption(config, "cgroup_v1_override"); err != nil {
+		faults.Add(err)
+	}
+	if c.joinUnified, err = stringOption(config, "cgroup_v2_override"); err != nil {
+		faults.Add(err)
+	}
 	return c, faults.Err()
+}
+
+// mapOption reads a block or map of strings; as a block it is a list of one.
+func mapOption(config map[string]any, key string) (map[string]string, error) {
+	fault := fmt.Errorf("option %q must be a map of strings, not %v", key, config[key])
+	v := config[key]
+	if list, ok := v.([]any); ok && len(list) == 1 {
+		v = list[0]
+	} else if list, ok := v.([]map[string]any); ok && len(list) == 1 {
+		v = list[0]
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case map[string]string:
+		return v, nil
+	case map[string]any:
+		out := make(map[string]string, len(v))
+		for name, value := range v {
+			s, ok := value.(string)
+			if !ok {
+				return nil, fault
+			}
+			out[name] = s
+		}
+		return out, nil
+	}
+	return nil, fault
 }
 
 func stringOption(config map[string]any, key string) (string, error) {

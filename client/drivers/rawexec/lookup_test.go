@@ -69,7 +69,7 @@ func TestLookCommand(t *testing.T) {
 
 func TestConfigValues(t *testing.T) {
 	c, err := parseConfig(map[string]any{"command": "x", "args": []any{"a", 1, int64(2), 2.5, true}, "work_dir": "/tmp", "oom_score_adj": 7.0})
-	if err != nil || fmt.Sprint(c) != "{x [a 1 2 2.5 true] /tmp 7}" {
+	if err != nil || fmt.Sprint(c) != "{x [a 1 2 2.5 true] /tmp 7 [] map[] }" {
 		t.Errorf("got %v, %v", c, err)
 	}
 	if _, err := parseConfig(map[string]any{"command": "${NOMAD_TASK_DIR}/x", "work_dir": "${NOMAD_TASK_DIR}"}); err != nil {

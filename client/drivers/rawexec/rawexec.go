@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,10 @@ type Config struct {
 	Disabled bool
 	// DeniedUIDs and DeniedGIDs are ranges of host ids no task may run as ("0,10-15").
 	DeniedUIDs, DeniedGIDs IDRanges
+	// DeniedEnv are shell patterns of the variables that no task gets.
+	DeniedEnv []string
+	// NoCgroups finds a task's processes by session, parents and environment alone; no limits are set then.
+	NoCgroups bool
 	// CoreMHz gives what one core of the node counts as; it makes TotalTicks of CPU time. nil or 0 leaves them out. It
 	// is asked when figures are, since a driver is made before its node is described.
 	CoreMHz func() float64
@@ -69,8 +74,8 @@ type handle struct {
 // Name gives raw_exec.
 func (d *Driver) Name() string { return Name }
 
-// Capabilities says that signals can be sent.
-func (d *Driver) Capabilities() driver.Capabilities { return driver.Capabilities{SendSignals: true} }
+// Capabilities says that signals can be sent and commands run beside a task.
+func (d *Driver) Capabilities() driver.Capabilities { return driver.Capabilities{SendSignals: true, Exec: true} }
 
 // Fingerprint finds the driver healthy unless it is disabled.
 func (d *Driver) Fingerprint(context.Context) driver.Health {
@@ -99,14 +104,18 @@ func (d *Driver) Start(ctx context.Context, cfg *driver.TaskConfig) (*driver.Han
 	if err != nil {
 		return nil, fmt.Errorf("start task: %w", err)
 	}
-	path, err := lookCommand(c.command, cfg.TaskDir, cfg.Env["PATH"], os.Getenv("PATH"))
+	program, err := lookCommand(c.command, cfg.TaskDir, cfg.Env["PATH"], os.Getenv("PATH"))
 	if err != nil {
 		return nil, fmt.Errorf("start task: %w", err)
 	}
 	spec := &supervisor.StartSpec{
-		TaskID: cfg.ID, Path: path, Args: append([]string{c.command}, c.args...), Env: envList(cfg.Env), Dir: cfg.TaskDir,
+		TaskID: cfg.ID, Path: program, Args: append([]string{c.command}, c.args...), Dir: cfg.TaskDir,
+		Env:  envList(cfg.Env, slices.Concat(d.cfg.DeniedEnv, c.deniedEnv)),
 		User: user, OOMScoreAdj: c.oomScoreAdj, MaxFiles: cfg.MaxLogFiles, MaxFileBytes: cfg.LogFileBytes, CgroupParent: cfg.CgroupParent,
-		Lease: cfg.Lease,
+		Lease: cfg.Lease, NoCgroups: d.cfg.NoCgroups, JoinV1: c.joinV1, JoinUnified: c.joinUnified,
+	}
+	if !d.cfg.NoCgroups {
+		spec.Limits = supervisor.LimitsOf(cfg.Resources)
 	}
 	if c.workDir != "" {
 		spec.Dir = c.workDir
@@ -316,10 +325,17 @@ func (d *Driver) Inspect(ctx context.Context, taskID string) (*driver.TaskStatus
 	return s, nil
 }
 
-func envList(env map[string]string) []string {
+// envList lists what no pattern denies.
+func envList(env map[string]string, denied []string) []string {
 	out := make([]string, 0, len(env))
 	for k, v := range env {
-		out = append(out, k+"="+v)
+		matches := func(pattern string) bool {
+			ok, err := path.Match(pattern, k)
+			return pattern == k || (ok && err == nil)
+		}
+		if !slices.ContainsFunc(denied, matches) {
+			out = append(out, k+"="+v)
+		}
 	}
 	slices.Sort(out)
 	return out
