@@ -59,13 +59,20 @@ func (c *Client) duty(ctx context.Context) {
 		}
 		backoff = minBackoff
 		if known {
-			every := ttl*4/10 + jitter(ttl/10)
-			if pace := c.leases.Pace(); pace > 0 {
-				every = min(every, pace)
-			}
-			pause(ctx, every, c.wakeDuty)
+			pause(ctx, nextBeat(ttl, jitter(ttl/10), c.leases.Pace()), c.wakeDuty)
 		}
 	}
+}
+
+// nextBeat is how long after one heartbeat the next one goes out. Servers choose the time to live so that the nodes together
+// send as many heartbeats a second as they are configured for, so that it is used as far as a hung server leaves time: what
+// one does not answer within answerWithin reaches another one in the grace that follows the time to live.
+func nextBeat(ttl, jitter, pace time.Duration) time.Duration {
+	every := ttl*7/10 + jitter
+	if pace > 0 {
+		every = min(every, pace)
+	}
+	return every
 }
 
 // Bounds of the time within which a server has to answer a heartbeat. One that waits for a leader to be elected answers

@@ -21,3 +21,17 @@ func TestTimeForAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// The servers' grace is 10 s unless it is configured. A hung server costs as long as its answer is awaited.
+func TestHeartbeatsLeaveTimeForAnotherServer(t *testing.T) {
+	const grace, margin = 10 * time.Second, time.Second
+	for _, ttl := range []time.Duration{10 * time.Second, 20 * time.Second, 2 * time.Minute} {
+		latest := nextBeat(ttl, 2*ttl/10, 0) + answerWithin(ttl, 0)
+		if latest > ttl+grace-margin {
+			t.Errorf("time to live %s: the next server is asked after %s", ttl, latest)
+		}
+	}
+	if got := nextBeat(20*time.Second, 0, 3*time.Second); got != 3*time.Second {
+		t.Errorf("a lease is renewed after %s", got)
+	}
+}

@@ -19,8 +19,8 @@ import (
 // Config tunes a session. The zero value is good.
 type Config struct {
 	Logger hclog.Logger
-	// KeepAlive is the time between two pings; a ping unanswered for WriteTimeout ends the session. 0 is 15 s, negative
-	// sends none.
+	// KeepAlive is how long nothing may come from the other side before it is sent a ping; one that is unanswered for
+	// WriteTimeout ends the session. 0 is 15 s, negative sends none.
 	KeepAlive time.Duration
 	// WriteTimeout ends the session when the connection takes no bytes for so long. 0 is 10 s.
 	WriteTimeout time.Duration
@@ -31,9 +31,10 @@ type Config struct {
 // Session is one connection over which both sides send and serve requests.
 type Session struct {
 	mux     *yamux.Session
-	conn    net.Conn
+	conn    *frameConn
 	log     hclog.Logger
 	maxReqs int64
+	alive   *keepAlive // nil: no pings
 
 	base   context.Context // of every request being served
 	cancel context.CancelFunc
@@ -77,21 +78,22 @@ func newSession(conn net.Conn, cfg Config, side yamuxSide) (*Session, error) {
 	mc.LogOutput = nil
 	mc.Logger = muxLogger{cfg.Logger}
 	mc.AcceptBacklog = 128
-	mc.EnableKeepAlive = cfg.KeepAlive > 0
-	if cfg.KeepAlive > 0 {
-		mc.KeepAliveInterval = cfg.KeepAlive
-	}
+	mc.EnableKeepAlive = false // it would ping those too that are heard anyway, and keep a goroutine for each session
 	mc.ConnectionWriteTimeout = cfg.WriteTimeout
 	mc.StreamCloseTimeout = time.Minute
 	mc.StreamOpenTimeout = 0 // would cost a goroutine a request; pings find a dead peer
-	mux, err := side(&frameConn{Conn: conn}, mc)
+	frames := &frameConn{Conn: conn, began: time.Now()}
+	mux, err := side(frames, mc)
 	if err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	s := &Session{mux: mux, conn: conn, log: cfg.Logger, maxReqs: int64(cfg.MaxRequests),
+	s := &Session{mux: mux, conn: frames, log: cfg.Logger, maxReqs: int64(cfg.MaxRequests),
 		parked: map[*Parked]struct{}{}}
 	s.base, s.cancel = context.WithCancel(context.Background())
+	if cfg.KeepAlive > 0 {
+		s.alive = newKeepAlive(s, cfg.KeepAlive)
+	}
 	return s, nil
 }
 
@@ -120,6 +122,9 @@ func (s *Session) Serve(h http.Handler) error {
 	s.cancel()
 	s.dropParked()
 	s.serving.Wait()
+	if dead := s.alive.stop(); dead != nil {
+		return dead
+	}
 	if errors.Is(err, yamux.ErrSessionShutdown) {
 		return nil
 	}
@@ -131,6 +136,7 @@ func (s *Session) Serve(h http.Handler) error {
 func (s *Session) Close() error {
 	err := s.mux.Close()
 	s.cancel()
+	_ = s.alive.stop()
 	return err
 }
 

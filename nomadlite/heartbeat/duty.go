@@ -66,6 +66,7 @@ type Duty struct {
 	began     time.Time
 	returning map[string]string // node -> the status it is to have
 	pause     time.Time         // no timer is looked at before
+	alarm     time.Time         // when Run looks by itself
 	judged    map[string]bool   // nodes whose silence is being judged and written down
 	round     chan struct{}     // closed at the end of the round under way
 }
@@ -93,13 +94,15 @@ func New(cfg Config) *Duty {
 // allocations do since it connected; only then is it given new ones. It fails with structs.ErrNoLeader on a follower
 // and structs.ErrNodeNotFound for a node that must register first.
 func (d *Duty) Beat(ctx context.Context, nodeID string, fresh bool) (time.Duration, error) {
-	if d.cfg.Store.Node(nil, nodeID) == nil {
+	node := d.cfg.Store.Node(nil, nodeID)
+	if node == nil {
 		return 0, structs.ErrNodeNotFound
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.MinTTL)
-	defer cancel()
-	leased := d.leased(nodeID)
+	leased := d.leased(node)
 	if leased {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.cfg.MinTTL)
+		defer cancel()
 		// What this answer confirms is that nobody gives the node's leased allocations away: only a leader can.
 		if err := d.cfg.Raft.VerifyLeader(ctx); err != nil {
 			return 0, structs.ErrNoLeader
@@ -135,7 +138,10 @@ func (d *Duty) beat(ctx context.Context, nodeID string, fresh bool) (time.Durati
 		d.returning[nodeID] = structs.NodeStatusInit
 	}
 	d.announce(node)
-	d.signal()
+	// Most heartbeats only put off what Run waits for, and it need not know.
+	if next, ok := d.timers.Next(); d.returning[nodeID] != "" || ok && next.Before(d.alarm) {
+		d.signal()
+	}
 	return ttl, nil
 }
 
@@ -153,9 +159,12 @@ func (d *Duty) settle(ctx context.Context, nodeID string) error {
 	return nil
 }
 
-// await waits for a condition that a round of Run may make true, and returns with the lock held; not so with an error.
+// await waits for a condition that a round of Run may make true, at most MinTTL, and returns with the lock held; not so with
+// an error.
 func (d *Duty) await(ctx context.Context, done func() bool) error {
-	for {
+	cancel := func() {}
+	defer func() { cancel() }()
+	for waits := false; ; waits = true {
 		d.mu.Lock()
 		if !d.leading {
 			d.mu.Unlock()
@@ -166,6 +175,9 @@ func (d *Duty) await(ctx context.Context, done func() bool) error {
 		}
 		round := d.round
 		d.mu.Unlock()
+		if !waits {
+			ctx, cancel = context.WithTimeout(ctx, d.cfg.MinTTL)
+		}
 		select {
 		case <-round:
 		case <-ctx.Done():
@@ -221,9 +233,8 @@ func (d *Duty) Active() int {
 }
 
 // leased says whether a node has live allocations that die with its contact.
-func (d *Duty) leased(nodeID string) bool {
-	node := d.cfg.Store.Node(nil, nodeID)
-	for _, a := range d.cfg.Store.AllocsByNode(nil, nodeID) {
+func (d *Duty) leased(node *structs.Node) bool {
+	for _, a := range d.cfg.Store.AllocsByNode(nil, node.ID) {
 		if !a.ClientTerminal() && a.Group().FenceOn(node) > 0 {
 			return true
 		}
@@ -382,6 +393,7 @@ func (d *Duty) work(now time.Time) (due batch, next time.Time) {
 	} else if next.Before(d.pause) {
 		next = d.pause
 	}
+	d.alarm = next
 	return due, next
 }
 

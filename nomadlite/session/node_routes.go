@@ -303,12 +303,18 @@ func (p *NodeProtocol) beat(ctx context.Context, w http.ResponseWriter, nodeID s
 // settled gives the node as the state has it. A heartbeat that makes it ready waits for that, so that the node learns from
 // the answer that it is, but not for long: the time until its next heartbeat runs.
 func (p *NodeProtocol) settled(ctx context.Context, nodeID string, fresh bool) *structs.Node {
+	settled := func(node *structs.Node) bool {
+		return node == nil || !fresh || node.Status == structs.NodeStatusReady
+	}
+	if node := p.cfg.Store.Node(nil, nodeID); settled(node) {
+		return node // nearly always: no more than this
+	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	for {
 		ws := memdb.NewWatchSet()
 		node := p.cfg.Store.Node(ws, nodeID)
-		if node == nil || !fresh || node.Status == structs.NodeStatusReady || ws.WatchCtx(ctx) != nil {
+		if settled(node) || ws.WatchCtx(ctx) != nil {
 			return node
 		}
 	}

@@ -109,7 +109,7 @@ func (n *node) duty(ctx context.Context) {
 			due.Reset(jitter(pause))
 			pause = min(2*pause, maxPause)
 		default:
-			due.Reset(jitter(ttl))
+			due.Reset(ttl*7/10 + jitter(ttl/5)) // as agents do
 			pause = minPause
 		}
 	}
