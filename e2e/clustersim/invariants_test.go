@@ -28,6 +28,7 @@ const (
 	invAttempt     = "an attempt runs twice"
 	invAwaits      = "an allocation waits for ever"
 	invGrace       = "a change of leader expires a node"
+	invAway        = "an announced absence is not waited for"
 )
 
 // watcher holds what happens against the invariants.
@@ -105,11 +106,25 @@ func (w *watcher) alloc(before, after *structs.Allocation) {
 		if before.Condition.Status == structs.ConditionLost && after.Condition.Status != structs.ConditionLost {
 			s.breaks(invObserved, "%s was lost and is %q", after.ID, after.Condition.Status)
 		}
+		w.away(before, after)
 	}
 	if want := clientStatus(after); after.ClientStatus != want {
 		s.breaks(invClient, "%s is %q, observed %q, condition %q", after.ID, after.ClientStatus, after.ObservedStatus, after.Condition.Status)
 	}
 	w.flag(after)
+}
+
+// away says that what has no lease is not given up while its node's absence is one that was announced. What could not be
+// heard before that has its own time.
+func (w *watcher) away(before, after *structs.Allocation) {
+	from, to := before.Condition.Status, after.Condition.Status
+	if to != structs.ConditionLost || from == structs.ConditionLost || from == structs.ConditionUnknown {
+		return
+	}
+	node := w.s.store.Node(nil, after.NodeID)
+	if node != nil && node.Maintenance.Covers(time.Now()) && after.Group().FenceOn(node) == 0 {
+		w.broken(invAway, fmt.Sprintf("%s was %q and is lost, though %s is away until %s", after.ID, from, node.ID, node.Maintenance.Until))
+	}
 }
 
 // clientStatus is the rule of the three facts, written down a second time.

@@ -47,6 +47,7 @@ type leader struct {
 	brokerFeed, drainFeed, deployFeed follower
 	beatsDue                          time.Time
 	beatsWake, workerWake             bool
+	beatsHeld                         time.Time // until then what is judged of nodes is on its way to the log
 	ended                             bool
 	elected                           time.Time
 }
@@ -156,7 +157,11 @@ func (l *leader) hear(change state.Change) {
 
 func (l *leader) next() time.Time {
 	var next time.Time
-	for _, t := range []time.Time{l.brokerFeed.due, l.drainFeed.due, l.deployFeed.due, l.beatsDue} {
+	beats := l.beatsDue
+	if held := l.beatsHeld; held.After(time.Now()) && (l.beatsWake || held.After(beats)) {
+		beats = held
+	}
+	for _, t := range []time.Time{l.brokerFeed.due, l.drainFeed.due, l.deployFeed.due, beats} {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
@@ -175,7 +180,8 @@ func (l *leader) ready(out []func()) []func() {
 	if l.deployFeed.ready() {
 		out = append(out, l.rollOut)
 	}
-	if l.beatsWake || !l.beatsDue.IsZero() && !l.beatsDue.After(time.Now()) {
+	due := l.beatsWake || !l.beatsDue.IsZero() && !l.beatsDue.After(time.Now())
+	if due && !l.beatsHeld.After(time.Now()) {
 		out = append(out, l.judgeNodes)
 	}
 	if l.workerWake {

@@ -13,6 +13,36 @@ import (
 // later is a chance of something that the seeds of the first form do not have.
 func (s *sim) later(p float64) bool { return s.faulty && !s.first && s.chance(p) }
 
+func canBeAway(n *node) bool { return maintainable(n) && n.agent != nil && !n.cut }
+
+// reportAhead has a node go away and come back within its maintenance. What it reports is written before its return is, and
+// in between its jobs are looked at.
+func (s *sim) reportAhead(n *node) {
+	s.tracef("== %s goes away, and its report comes before its return", n.id)
+	s.maintainFor(n, 5*time.Minute)
+	s.cutOff(n)
+	for range 20 {
+		if row := n.row(); row == nil || row.Down() || !n.cut {
+			break
+		}
+		s.run(5 * time.Second)
+	}
+	s.awaitLeader()
+	if n.row() == nil || !n.row().Down() || n.agent == nil || !n.cut {
+		return // something else has happened to it
+	}
+	s.leader.beatsHeld = time.Now().Add(s.between(time.Second, 5*time.Second))
+	n.cut = false
+	delete(s.parked, n.id)
+	n.reconnect()
+	s.after(s.between(200*time.Millisecond, time.Second), func() {
+		if s.leader != nil && n.row() != nil {
+			s.apply(fsm.KindEvalUpdate, &fsm.EvalUpdate{Evals: s.nodeEvals(n), Now: time.Now().UnixNano()})
+		}
+	})
+	s.run(6 * time.Second)
+}
+
 // nodeEvals are what comes with a node that is gone.
 func (s *sim) nodeEvals(n *node) []*structs.Evaluation {
 	live := map[string]bool{}

@@ -96,6 +96,9 @@ func operations() []operation {
 			s.tracef("== purge of node %s", n.id)
 			s.purgeNode(n)
 		}},
+		{name: "report ahead of a return", later: true, can: someNode(canBeAway), do: func(s *sim) {
+			s.reportAhead(pick(s, s.nodesThat(canBeAway)))
+		}},
 		{name: "node leaves", later: true, can: someNode(canLeave), do: func(s *sim) { s.leave(pick(s, s.nodesThat(canLeave))) }},
 	}
 }
@@ -255,9 +258,11 @@ func (s *sim) eligible(n *node) {
 		Event: s.nodeEvent("eligible"), Now: time.Now().UnixNano()})
 }
 
-func (s *sim) maintain(n *node) {
+func (s *sim) maintain(n *node) { s.maintainFor(n, s.between(10*time.Second, 2*time.Minute)) }
+
+func (s *sim) maintainFor(n *node, d time.Duration) {
 	now := time.Now()
-	until := now.Add(s.between(10*time.Second, 2*time.Minute))
+	until := now.Add(d)
 	s.tracef("== maintenance of %s for %s", n.id, until.Sub(now))
 	m := &structs.NodeMaintenance{Since: now.UTC(), Until: until.UTC(), Reason: "kernel"}
 	if old := n.row().Maintenance; old != nil {
