@@ -6,6 +6,7 @@ import (
 	_ "time/tzdata" // time zones in jobs must not depend on the host's files
 
 	"github.com/nomadlite/nomadlite/client/supervisor"
+	"github.com/nomadlite/nomadlite/client/template"
 	"github.com/nomadlite/nomadlite/command"
 )
 
@@ -13,6 +14,9 @@ func main() {
 	// The supervisor is entered before anything else: it stays small for as long as tasks run.
 	if len(os.Args) > 1 && os.Args[1] == "supervisor" {
 		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	if len(os.Args) == 2 && os.Args[1] == template.Command {
+		os.Exit(template.Main(os.Stdin, os.Stdout))
 	}
 	os.Exit(command.Main(os.Args[0], os.Args[1:]))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/client/stats"
 	"github.com/nomadlite/nomadlite/client/supervisor"
+	"github.com/nomadlite/nomadlite/client/template"
 	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/internal/uuid"
@@ -66,6 +67,7 @@ type Client struct {
 	servers        *servers.Conn // conn, unless a test set another
 	host           *stats.Host
 	services       *service.Registry            // what this node offers
+	templates      *template.Config             // what template hooks share
 	node           atomic.Pointer[structs.Node] // never changed in place
 	nodeMu         sync.Mutex                   // held while node is replaced
 	dynamicMeta    map[string]*string           // set while the node runs, by nodeMu; never changed in place
@@ -175,6 +177,7 @@ func (c *Client) prepare(ctx context.Context) error {
 		c.conn = c.servers
 	}
 	c.services = c.newServices()
+	c.templates = c.newTemplates()
 	if err := c.restoreLeases(); err != nil {
 		return err
 	}

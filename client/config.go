@@ -8,6 +8,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/fingerprint"
 	"github.com/nomadlite/nomadlite/client/gc"
+	"github.com/nomadlite/nomadlite/client/template"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -64,6 +65,7 @@ type Config struct {
 	ExpectBack time.Duration
 	GC         gc.Limits
 	GCInterval time.Duration
+	Templates  template.Settings
 
 	// Drivers are the plugin blocks by driver name, already decoded to plain values.
 	Drivers map[string]DriverConfig

@@ -15,7 +15,9 @@ import (
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/service"
+	"github.com/nomadlite/nomadlite/client/taskenv"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/client/template"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -41,6 +43,7 @@ func (c *Client) taskHooks(alloc *structs.Allocation) []hook.Hook {
 		}},
 		&taskDirHook{dir: dir, user: func(r *hook.TaskRequest) string { return c.env(r.Alloc, r.Task, nil).Replace(r.Task.User) }},
 		&payloadHook{dir: dir},
+		&template.Hook{Config: c.templates, Dir: dir, Env: func(r *hook.TaskRequest) *taskenv.Env { return c.env(r.Alloc, r.Task, nil) }},
 		&service.TaskHook{Context: c.serviceContext()},
 	}
 }
@@ -154,9 +157,6 @@ func (h *validTask) Prestart(_ context.Context, r *hook.TaskRequest, _ *hook.Tas
 	}
 	if len(r.Task.Artifacts) > 0 {
 		errs.Addf("artifact blocks are not supported by this node")
-	}
-	if len(r.Task.Templates) > 0 {
-		errs.Addf("template blocks are not supported by this node")
 	}
 	if r.Task.Vault != nil {
 		errs.Addf("vault blocks are not supported by this node")

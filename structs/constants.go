@@ -136,6 +136,7 @@ const (
 	TaskSiblingFailed          = "Sibling Task Failed"
 	TaskLeaderDead             = "Leader Task Dead"
 	TaskMainDead               = "Main Tasks Dead"
+	TaskTemplate               = "Template"
 	TaskHookMessage            = "Task hook message"
 	TaskHookFailed             = "Task hook failed"
 	TaskRestoreFailed          = "Failed Restoring Task"

@@ -83,18 +83,15 @@ func (u *unsupported) task(in unsupported, t *Task) {
 		what string
 	}{
 		{len(t.Artifacts) > 0, "artifact blocks are not fetched yet: the task fails on its node"},
-		{len(t.Templates) > 0, "template blocks are not rendered yet: the task fails on its node"},
 		{t.Vault != nil, "vault is not asked yet: the task fails on its node"},
 		{len(t.VolumeMounts) > 0, "volume_mount blocks are not mounted yet: the task fails on its node"},
 		{t.Consul != nil, "consul has no effect yet"},
 		{t.CSIPluginConfig != nil, "csi_plugin has no effect yet: the task runs, but as no plugin"},
 		{t.Resources != nil && len(t.Resources.Devices) > 0, "device is offered by no node yet: the group cannot be placed"},
 		{len(t.Secrets) > 0, "secret blocks are not read yet: no node has a provider, the group cannot be placed"},
-		{len(t.Actions) > 0, "action blocks are stored, but cannot be run yet"},
 		{t.Resources != nil && Val(t.Resources.DiskMB) > 0, "disk of resources has no effect any more: ephemeral_disk of the group has a size"},
 		{t.Resources != nil && Val(t.Resources.IOPS) > 0, "iops of resources has no effect any more"},
 		{slices.ContainsFunc(t.Templates, func(tpl *Template) bool { return Val(tpl.VaultGrace) > 0 }), "vault_grace has no effect any more"},
-		{t.RestartPolicy != nil && Val(t.RestartPolicy.RenderTemplates), "render_templates of restart has no effect yet"},
 		{wantsToken(t), "identity is stored, but no token is made for it yet: neither environment nor file holds one"},
 	} {
 		if f.used {

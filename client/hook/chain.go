@@ -161,7 +161,7 @@ func (c *Chain) note(name string, point Point, attempt uint64, res result) {
 }
 
 // repeats says that a point is run each time, whatever was finished before.
-func (p Point) repeats() bool { return p == Update || p == Shutdown }
+func (p Point) repeats() bool { return p == Update || p == Shutdown || p == Reattach }
 
 func (c *Chain) one(ctx context.Context, point Point, h Hook, rec Record, do call) (result, error) {
 	limit := defaultLimit(point)
@@ -225,6 +225,10 @@ func taskCall(h Hook, point Point) func(context.Context, *TaskRequest, *TaskResp
 	case Poststart:
 		if x, ok := h.(TaskPoststarter); ok {
 			return x.Poststart
+		}
+	case Reattach:
+		if x, ok := h.(TaskReattacher); ok {
+			return x.Reattach
 		}
 	case Prestop:
 		if x, ok := h.(TaskPrestopper); ok {

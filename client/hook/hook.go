@@ -26,6 +26,7 @@ const (
 
 	Prestart  Point = "prestart"
 	Poststart Point = "poststart"
+	Reattach  Point = "reattach"
 	Exited    Point = "exited"
 	Stop      Point = "stop"
 )
@@ -92,6 +93,20 @@ type TaskRequest struct {
 	Handle          *driver.Handle     // from Poststart on
 	Exit            *driver.ExitResult // in Exited and Stop, when the task ran
 	Data            map[string]string
+	// Control is what the hook may ask of the task, during the call and until its Stop.
+	Control TaskControl
+}
+
+// TaskControl is what a hook may ask of its task while that lives. Its calls may come from any goroutine.
+type TaskControl interface {
+	// Restart brings the running task down in the order of a stop and starts it again; an error when it does not run.
+	Restart(reason string) error
+	// Signal sends a signal to the running process; an error when there is none.
+	Signal(ctx context.Context, signal, reason string) error
+	// Fail ends the task for good, as failed.
+	Fail(reason string)
+	// Emit appends to the task's events.
+	Emit(events ...*structs.TaskEvent)
 }
 
 // TaskResponse is a hook's answer.
@@ -115,6 +130,10 @@ type (
 	// TaskPoststarter runs once the task runs.
 	TaskPoststarter interface {
 		Poststart(context.Context, *TaskRequest, *TaskResponse) error
+	}
+	// TaskReattacher runs when a restarted agent has taken the running task over.
+	TaskReattacher interface {
+		Reattach(context.Context, *TaskRequest, *TaskResponse) error
 	}
 	// TaskPrestopper runs when the allocation is to stop or to be restarted, before any of its services leave discovery.
 	TaskPrestopper interface {

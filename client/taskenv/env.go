@@ -33,6 +33,16 @@ func (e *Env) Lookup(name string) (string, bool) {
 	return v, ok
 }
 
+// Facts gives the variables and what is known of the node, under the names of its references, as "K=V" lines.
+func (e *Env) Facts() []string {
+	out := make([]string, 0, len(e.vars)+len(e.node))
+	for k, v := range e.node {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return append(e.List(), out...) // a variable wins over a reference of its name
+}
+
 // nodeRefs are the references which describe the node.
 func nodeRefs(n *structs.Node, region string) map[string]string {
 	refs := map[string]string{}

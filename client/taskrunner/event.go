@@ -32,6 +32,13 @@ func EventSetup(message string) *structs.TaskEvent {
 	return e
 }
 
+// EventTemplate carries a message about the task's templates.
+func EventTemplate(message string) *structs.TaskEvent {
+	e := event(structs.TaskTemplate, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
+
 // EventSiblingFailed says which task's failure ends this one.
 func EventSiblingFailed(sibling string) *structs.TaskEvent {
 	e := event(structs.TaskSiblingFailed, fmt.Sprintf("Task's sibling %q failed", sibling),

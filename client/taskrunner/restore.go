@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/hook"
 )
 
 // restore takes over what an earlier agent left: a running process through its driver, and what a start that was under
@@ -75,6 +76,9 @@ func (r *Runner) recover(ctx context.Context, handle *driver.Handle, id string) 
 func (r *Runner) reattached(ctx context.Context, id string) {
 	r.cfg.Logger.Debug("task was taken over", "task", id)
 	r.change(nil, eventReattached())
+	if err := r.hooks(ctx, hook.Reattach); err != nil && ctx.Err() == nil {
+		r.change(nil, eventHookFailed(err))
+	}
 	if s, err := r.cfg.Driver.Inspect(ctx, id); err == nil && !s.Running {
 		r.awaitExit(ctx, id) // it ended meanwhile, which is known at once and settles what became of it
 		return

@@ -275,7 +275,7 @@ func (r *Runner) request() hook.TaskRequest {
 	defer r.mu.Unlock()
 	req := hook.TaskRequest{
 		Alloc: r.alloc, Task: r.task, Attempt: max(r.local.Attempt, 1),
-		Handle: r.local.Handle, Exit: r.local.Exit.Result(),
+		Handle: r.local.Handle, Exit: r.local.Exit.Result(), Control: control{r},
 	}
 	if o := r.local.order(); o != nil {
 		req.NoShutdownDelay = o.NoShutdownDelay

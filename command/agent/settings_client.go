@@ -61,6 +61,7 @@ func (r *resolver) client(s *Settings, withServer bool) *client.Config {
 	out.GC.ParallelDestroys = structs.Val(in.GCParallelDestroys)
 	out.GC.DiskUsageThreshold = structs.Val(in.GCDiskUsageThreshold)
 	out.GC.InodeUsageThreshold = structs.Val(in.GCInodeUsageThreshold)
+	r.templates(in.Template, &out.Templates)
 	r.drivers(out)
 	r.servers(in, out, withServer)
 	if !r.dev {
