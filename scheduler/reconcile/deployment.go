@@ -31,6 +31,8 @@ type groupDeployment struct {
 	strategy *structs.UpdateStrategy
 	state    *structs.DeploymentState
 	missing  int // places that nobody has
+	// Of a system job: how many nodes the group is meant for, and on how many a running allocation has to be replaced.
+	nodes, updatable int
 }
 
 // openDeployment cancels a rollout that is overtaken and finds that of the current version.
@@ -109,10 +111,10 @@ func (d *groupDeployment) require(destructive, inPlace bool, missing int) {
 	d.state = &structs.DeploymentState{
 		AutoRevert:       structs.Val(d.strategy.AutoRevert),
 		ProgressDeadline: structs.Val(d.strategy.ProgressDeadline),
-		DesiredTotal:     structs.Val(d.g.tg.Count),
+		DesiredTotal:     d.wanted(),
 	}
 	if destructive {
-		d.state.DesiredCanaries = structs.Val(d.strategy.Canary)
+		d.state.DesiredCanaries = d.wantedCanaries()
 	}
 	current.TaskGroups[d.g.name] = d.state
 	switch {
@@ -122,6 +124,23 @@ func (d *groupDeployment) require(destructive, inPlace bool, missing int) {
 	case current.StatusDescription == deployRunning:
 		current.StatusDescription = deployAutoPromote
 	}
+}
+
+// wanted is how many allocations the group has to have: its count, or one on each node of a system job.
+func (d *groupDeployment) wanted() int {
+	if d.run.in.System {
+		return d.nodes
+	}
+	return structs.Val(d.g.tg.Count)
+}
+
+// wantedCanaries is a number, in a system job a percentage of the nodes, rounded up.
+func (d *groupDeployment) wantedCanaries() int {
+	canary := structs.Val(d.strategy.Canary)
+	if d.run.in.System {
+		return min((min(canary, 100)*d.nodes+99)/100, d.updatable)
+	}
+	return canary
 }
 
 // hadVersion says that the group has had an allocation of the current version before.
@@ -157,6 +176,8 @@ type brake struct {
 	reason string
 }
 
+const awaitsPromotion = "awaits promotion"
+
 // brakes hold a rolling update; the first whose condition holds says why. Without any, max_parallel decides.
 var brakes = []brake{
 	{"paused", func(d *groupDeployment, _ *group) bool { return d.status() == structs.DeploymentStatusPaused },
@@ -164,7 +185,7 @@ var brakes = []brake{
 	{"failed", func(d *groupDeployment, _ *group) bool {
 		return d.status() == structs.DeploymentStatusFailed || d.status() == structs.DeploymentStatusCancelled
 	}, "the deployment failed"},
-	{"awaits promotion", func(d *groupDeployment, _ *group) bool { return d.awaitsPromotion() },
+	{awaitsPromotion, func(d *groupDeployment, _ *group) bool { return d.awaitsPromotion() },
 		"its canaries wait for their promotion"},
 	{"unhealthy", func(d *groupDeployment, g *group) bool { return d.anyUnhealthy(g) },
 		"an allocation of the deployment is unhealthy"},

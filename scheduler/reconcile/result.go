@@ -11,6 +11,7 @@ type Input struct {
 	Namespace, JobID string
 	Job              *structs.Job // nil when it was purged
 	Batch            bool
+	System           bool                  // RunSystem sets it
 	Allocs           []*structs.Allocation // all of the job id, each with its Job
 	Node             func(id string) *structs.Node
 	Deployment       *structs.Deployment // the newest of the job, nil when there is none

@@ -93,16 +93,21 @@ type systemGroup struct {
 	*group
 	in     *SystemInput
 	byNode map[string]*slot
+	meant  []*structs.Node                // those of the scope that the group is meant for
+	last   map[string]*structs.Allocation // the newest of each node, whatever became of it
 }
 
 // RunSystem compares what a system job wants, one allocation of each group on each node that is meant for it, with
 // what is there.
 func RunSystem(in SystemInput) *Result {
+	in.System = true
 	r := newRun(&in.Input)
+	r.openDeployment()
 	groups := r.byGroup()
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		r.systemGroup(&in, name, groups[name])
 	}
+	r.closeDeployment()
 	r.out.Follow = r.follow
 	return r.out
 }
@@ -124,15 +129,62 @@ func (r *run) systemGroup(in *SystemInput, name string, allocs []*structs.Alloca
 	if g.tg == nil {
 		return
 	}
+	for _, id := range slices.Sorted(maps.Keys(g.byNode)) {
+		g.slots = append(g.slots, g.byNode[id])
+	}
+	g.lookAtNodes()
+	g.deploy = r.deploymentOf(g.group)
+	updates := g.updates()
+	g.deploy.nodes, g.deploy.updatable = len(g.meant), len(updates.destructive)
+	missing := g.missing()
+	g.deploy.require(updates.destructive != nil, updates.inPlace != nil, len(missing))
 	g.replaceOnNode()
-	g.update()
-	for _, node := range in.Scope {
-		if g.byNode[node.ID] == nil && in.Fits(g.tg, node) {
-			g.desired.Place++
-			g.placeOn(node.ID, onNode[node.ID])
-		}
+	g.update(updates, g.gaps(missing))
+	for _, node := range missing {
+		g.desired.Place++
+		g.placeOn(node, onNode[node], g.last[node])
 	}
 	g.setAwaits()
+	g.completeRollout()
+}
+
+// lookAtNodes finds the nodes that the group is meant for, and what each node had last.
+func (g *systemGroup) lookAtNodes() {
+	for _, node := range g.in.Scope {
+		if g.in.Fits(g.tg, node) {
+			g.meant = append(g.meant, node)
+		}
+	}
+	g.last = map[string]*structs.Allocation{}
+	for _, a := range g.run.in.Allocs {
+		if a.TaskGroup == g.name && (g.last[a.NodeID] == nil || newer(a, g.last[a.NodeID])) {
+			g.last[a.NodeID] = a
+		}
+	}
+}
+
+// gaps counts the nodes that miss what they had: a rollout does not go on over them. A node that never had room is none.
+func (g *systemGroup) gaps(missing []string) int {
+	n := 0
+	for _, node := range missing {
+		if g.last[node] != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// missing are the nodes that have no allocation of the group and are to have one. While a rollout is paused, or its
+// canaries wait for their promotion, none comes to a node that had none before.
+func (g *systemGroup) missing() []string {
+	held := g.deploy.paused() || g.deploy.strategy != nil && g.deploy.awaitsPromotion()
+	var out []string
+	for _, node := range g.meant {
+		if g.byNode[node.ID] == nil && (!held || g.last[node.ID] != nil) {
+			out = append(out, node.ID)
+		}
+	}
+	return out
 }
 
 // settle does what the bucket says, or gives the allocation its node's place.
@@ -174,7 +226,7 @@ func (g *systemGroup) replaceOnNode() {
 			g.stop(s.subject, s.reason)
 			if g.inScope(id) {
 				g.desired.Place++
-				g.placeOn(id, s.alloc)
+				g.placeOn(id, s.alloc, s.alloc)
 			}
 		}
 	}
@@ -184,18 +236,31 @@ func (g *systemGroup) inScope(nodeID string) bool {
 	return slices.ContainsFunc(g.in.Scope, func(n *structs.Node) bool { return n.ID == nodeID })
 }
 
-func (g *systemGroup) placeOn(nodeID string, previous *structs.Allocation) {
-	g.out.Places = append(g.out.Places, Place{
-		Group: g.tg, Name: structs.AllocName(g.run.in.JobID, g.name, 0), Previous: previous, Node: nodeID,
-	})
+// placeOn places an allocation on a node, after previous if that is not nil; last is what the node had last. Until canaries
+// are promoted that is placed again by its own version, and a canary as a canary.
+func (g *systemGroup) placeOn(nodeID string, previous, last *structs.Allocation) {
+	p := Place{Group: g.tg, Name: structs.AllocName(g.run.in.JobID, g.name, 0), Previous: previous, Node: nodeID,
+		Deploys: g.deploy.active()}
+	if last != nil {
+		if old := g.deploy.proven(last); old != nil {
+			p.Job, p.Group, p.Deploys = old, old.LookupTaskGroup(g.name), false
+		} else {
+			p.Canary = p.Deploys && g.deploy.awaitsPromotion() && last.Canary()
+		}
+	}
+	g.out.Places = append(g.out.Places, p)
 }
 
-// update brings what runs to the current version; destructive updates as many at a time as the update block lets, and
-// the next ones a stagger later.
-func (g *systemGroup) update() {
-	var destructive []*slot
-	for _, id := range slices.Sorted(maps.Keys(g.byNode)) {
-		s := g.byNode[id]
+// nodeUpdates are the allocations that another version of the job reaches.
+type nodeUpdates struct {
+	destructive []*slot
+	inPlace     []Update
+}
+
+// updates compares what runs with the current version.
+func (g *systemGroup) updates() nodeUpdates {
+	var u nodeUpdates
+	for _, s := range g.slots {
 		if s.bucket != Keep && s.bucket != Exhausted {
 			continue
 		}
@@ -204,19 +269,75 @@ func (g *systemGroup) update() {
 			g.out.Decisions = append(g.out.Decisions, Decision{s.alloc, s.bucket, "update", describe(d)})
 		}
 		switch {
-		case d.Kind == KindDestructive && g.inScope(id):
-			destructive = append(destructive, s)
+		case d.Kind == KindDestructive && g.inScope(s.alloc.NodeID):
+			u.destructive = append(u.destructive, s)
 		case d.Kind == KindInPlace && !s.ended() && !s.nodeUnheard():
-			g.desired.InPlaceUpdate++
-			g.out.InPlace = append(g.out.InPlace, Update{Alloc: s.alloc, Group: g.tg, Difference: d})
+			u.inPlace = append(u.inPlace, Update{Alloc: s.alloc, Group: g.tg, Difference: d})
 		default:
 			g.desired.Ignore++
 		}
 	}
-	g.rollNodes(destructive)
+	return u
 }
 
-func (g *systemGroup) rollNodes(destructive []*slot) {
+// update brings what runs to the current version: in place at once; destructively as many at a time as the rollout lets,
+// or, where there is none, max_parallel and the next ones a stagger later.
+func (g *systemGroup) update(u nodeUpdates, missing int) {
+	for _, in := range u.inPlace {
+		in.Deploys = g.deploy.active()
+		g.desired.InPlaceUpdate++
+		g.out.InPlace = append(g.out.InPlace, in)
+	}
+	if g.deploy.strategy == nil {
+		g.stagger(u.destructive)
+		return
+	}
+	limit, hold := g.limit(len(u.destructive), missing)
+	for i, s := range u.destructive {
+		if i < limit {
+			g.replaceBy(s, g.deploy.active() && g.deploy.awaitsPromotion())
+			continue
+		}
+		g.desired.Ignore++
+	}
+	if hold != nil && len(u.destructive) > limit {
+		g.out.Held = append(g.out.Held, Held{Group: g.name, Waiting: len(u.destructive) - limit, Brake: hold.name, Reason: hold.reason})
+	}
+}
+
+// limit is how many nodes may get the new version now: until canaries are promoted as many as miss of them, and never
+// more than max_parallel whose health is not known yet.
+func (g *systemGroup) limit(destructive, missing int) (int, *brake) {
+	limit, hold := g.deploy.limit(g.group, destructive, missing)
+	if hold == nil || hold.name != awaitsPromotion || !g.deploy.active() || g.deploy.anyUnhealthy(g.group) {
+		return limit, hold
+	}
+	have := 0
+	for _, s := range g.slots {
+		if g.deploy.has(s) && s.isCanary() {
+			have++
+		}
+	}
+	left := min(g.deploy.state.DesiredCanaries-have, g.deploy.room(g.group))
+	return max(left, 0), hold
+}
+
+// replaceBy stops an allocation for one of the current version on its node.
+func (g *systemGroup) replaceBy(s *slot, canary bool) {
+	if canary {
+		g.desired.Canary++
+	} else {
+		g.desired.DestructiveUpdate++
+	}
+	g.out.Places = append(g.out.Places, Place{
+		Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, Destructive: true, Node: s.alloc.NodeID,
+		Deploys: g.deploy.active(), Canary: canary,
+		StopPrevious: &Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reasonUpdating},
+	})
+}
+
+// stagger rolls an update out without a deployment.
+func (g *systemGroup) stagger(destructive []*slot) {
 	limit, stagger := len(destructive), time.Duration(0)
 	if u := g.tg.Update; u != nil && structs.Val(u.MaxParallel) > 0 && structs.Val(u.Stagger) > 0 {
 		stagger = *u.Stagger
@@ -227,15 +348,32 @@ func (g *systemGroup) rollNodes(destructive []*slot) {
 			g.desired.Ignore++
 			continue
 		}
-		g.desired.DestructiveUpdate++
-		g.out.Places = append(g.out.Places, Place{
-			Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, Destructive: true, Node: s.alloc.NodeID,
-			StopPrevious: &Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reasonUpdating},
-		})
+		g.replaceBy(s, false)
 	}
 	// Who began some goes on with the rest; a run that may begin none leaves that to the one before it.
 	if limit > 0 && limit < len(destructive) {
 		g.followUp(g.run.in.Now.Add(stagger), structs.EvalTriggerRollingUpdate, "created for the next step of a rolling update")
+	}
+}
+
+// completeRollout notes whether the group's part of the deployment is done: all that it has on its nodes are healthy and of
+// the current version, and no node misses what it had. Nodes that come and go meanwhile count as they are now; one that
+// never had room holds nothing up.
+func (g *systemGroup) completeRollout() {
+	d := g.deploy
+	if !d.active() {
+		return
+	}
+	g.run.deploy.watched = true
+	healthy := 0
+	for _, s := range g.slots {
+		if h := healthOf(s.alloc); s.bucket == Keep && s.sameVersion() && d.has(s) && h != nil && *h {
+			healthy++
+		}
+	}
+	lost := slices.ContainsFunc(g.meant, func(n *structs.Node) bool { return g.byNode[n.ID] == nil && g.last[n.ID] != nil })
+	if healthy == 0 || healthy < len(g.slots) || lost || d.awaitsPromotion() {
+		g.run.deploy.incomplete = true
 	}
 }
 
