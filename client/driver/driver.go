@@ -51,7 +51,7 @@ type TaskConfig struct {
 	StdoutPath   string
 	StderrPath   string
 	LogsDisabled bool
-	CgroupParent string // relative to the unified hierarchy; "" means DefaultCgroupParent
+	CgroupParent string // relative to each hierarchy; "" means DefaultCgroupParent
 	KillSignal   string // "" means SIGINT
 	MaxLogFiles  int    // 0 means 10
 	LogFileBytes int64  // 0 means 10 MiB

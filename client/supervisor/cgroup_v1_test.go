@@ -410,3 +410,38 @@ func TestUseIsReadFromCgroups(t *testing.T) {
 		})
 	}
 }
+
+// TestATaskDoesNotInheritTheAgentsScore: what keeps the agent from being killed, or makes it the first, is its own.
+func TestATaskDoesNotInheritTheAgentsScore(t *testing.T) {
+	n := newNode(t, Config{Command: []string{"/bin/sh", "-c",
+		`echo 500 >/proc/self/oom_score_adj; exec /proc/` + fmt.Sprint(os.Getpid()) + `/exe "$@"`, "sh", "supervisor"}})
+	for id, score := range map[string]int{"default": 0, "own": 700} {
+		spec := n.spec(id, "exec sleep 1000")
+		spec.OOMScoreAdj = score
+		info := n.start(spec)
+		if got := mustRead(t, fmt.Sprintf("/proc/%d/oom_score_adj", info.PID)); got != fmt.Sprint(score) {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	if got := mustRead(t, fmt.Sprintf("/proc/%d/oom_score_adj", n.supervisorPID())); got != "500" {
+		t.Errorf("the supervisor's own is %s", got)
+	}
+}
+
+// TestWithoutCgroupsATaskThatForksIsHeld: its processes leave session and parents, and carry its marks alone.
+func TestWithoutCgroupsATaskThatForksIsHeld(t *testing.T) {
+	n := newNode(t, Config{NoCgroups: true})
+	up := filepath.Join(t.TempDir(), "up")
+	spec := n.spec("bomb", `bomb() { while :; do setsid sh -c 'sleep 0.05 & sleep 0.05 & exit' & sleep 0.01; done; }
+		trap "" TERM; bomb & bomb & mkdir `+up+`; while :; do sleep 1000; done`)
+	marks := []string{"NOMAD_ALLOC_ID=" + n.dir, "NOMAD_TASK_NAME=t"}
+	spec.Env = append(spec.Env, marks...)
+	n.start(spec)
+	awaitFile(t, up)
+	if _, err := n.Stop(n.ctx, "bomb", unix.SIGTERM, 10*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if left := (tree{marks: marks}).pids(); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}

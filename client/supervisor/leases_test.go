@@ -30,10 +30,10 @@ func (n *node) startLeased(id string, d time.Duration) *leased {
 		n.t.Fatal(err)
 	}
 	spec.Env = append(spec.Env, "PIDS="+pids, "NOMAD_ALLOC_ID="+n.dir, "NOMAD_TASK_NAME="+id)
+	l := &leased{}
+	l.began, _ = boottime.System().Boot() // before the lease: it is not over sooner than that long after
 	until := boottime.After(boottime.System(), d)
 	spec.Lease = &until
-	l := &leased{}
-	l.began, _ = boottime.System().Boot()
 	l.info = n.start(spec)
 	data, err := os.ReadFile(pids)
 	if err != nil {

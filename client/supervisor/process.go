@@ -93,7 +93,7 @@ func (t tree) members(all []process) []process {
 	reused := slices.ContainsFunc(all, func(p process) bool { return p.pid == t.leader && p.startTick != t.tick })
 	for _, p := range all {
 		group := t.leader > 1 && !reused && (p.pid == t.leader || p.sid == t.leader || p.pgid == t.leader)
-		if group || (len(t.marks) > 0 && marked(p.pid, t.marks)) {
+		if group || (len(t.marks) > 0 && p.startTick >= t.tick && marked(p.pid, t.marks)) { // none is older than the leader
 			in[p.pid] = true
 		}
 	}
@@ -152,10 +152,13 @@ func marksOf(env []string) []string {
 
 // kill kills the whole tree, until nobody is left to fork.
 func (t tree) kill() error {
-	for range 100 {
+	for again := range 100 {
 		members := t.members(allProcesses())
 		if len(members) == 0 {
 			return nil
+		}
+		if again > 0 { // it forks faster than it is killed
+			members = t.hold(members)
 		}
 		var fds []int
 		for _, p := range members {
@@ -175,6 +178,29 @@ func (t tree) kill() error {
 		closeAll(fds)
 	}
 	return fmt.Errorf("kill process tree of %d: processes keep coming", t.leader)
+}
+
+// hold stops members of the tree until no others come, since what is stopped does not fork, and gives them all.
+func (t tree) hold(members []process) []process {
+	held := map[int]uint64{}
+	for range 100 {
+		before := len(held)
+		for _, p := range members {
+			if held[p.pid] == p.startTick {
+				continue
+			}
+			if fd, err := openProcess(p.pid, p.startTick); err == nil {
+				_ = unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0) // killing it tells what is wrong
+				unix.Close(fd)
+			}
+			held[p.pid] = p.startTick
+		}
+		if len(held) == before {
+			break
+		}
+		members = t.members(allProcesses())
+	}
+	return members
 }
 
 func closeAll(fds []int) {
