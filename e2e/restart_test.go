@@ -63,20 +63,14 @@ func TestARestartGoesTheWayOfAStop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := make(chan string, 2)
-			for _, of := range []string{"-group", "-task"} {
-				go func() {
-					awaitService(t, a.Client, tc.id+of, "no instances", func(l []*structs.ServiceRegistration) bool { return len(l) == 0 })
-					left <- of
-				}()
-			}
+			left := leaving(t, a.Client, tc.id+"-group", tc.id+"-task")
 			for i, word := range tc.command {
 				tc.command[i] = strings.NewReplacer("ALLOC", alloc.ID, "JOB", tc.id).Replace(word)
 			}
 			asked := time.Now()
 			c.ok(tc.command...)
-			if first, second := <-left, <-left; first != "-group" {
-				t.Errorf("%s left before %s", first, second)
+			if first, second := left(), left(); first.name != tc.id+"-group" {
+				t.Errorf("%s left before %s", first.name, second.name)
 			}
 			c.again(2)
 			c.inOrder("leader term", "leader end", "main term", "main end", "side term", "side end")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,18 +21,56 @@ func awaitService(t testing.TB, c *api.Client, name, what string, done func([]*s
 	[]*structs.ServiceRegistration, time.Time,
 ) {
 	t.Helper()
-	ctx := limited(t)
+	list, at, err := serviceWhen(limited(t), c, name, done)
+	if err != nil {
+		t.Fatalf("wait for service %q to have %s: %v; it has %+v", name, what, err, list)
+	}
+	return list, at
+}
+
+// serviceWhen is awaitService for goroutines, which must not end a test.
+func serviceWhen(ctx context.Context, c *api.Client, name string, done func([]*structs.ServiceRegistration) bool) (
+	[]*structs.ServiceRegistration, time.Time, error,
+) {
 	q := &api.QueryOptions{WaitTime: 5 * time.Second}
 	var list []*structs.ServiceRegistration
 	for {
 		next, meta, err := c.Services().Get(ctx, name, q)
 		if err != nil {
-			t.Fatalf("wait for service %q to have %s: %v; it has %+v", name, what, err, list)
+			return list, time.Now(), err
 		}
 		if list = next; done(list) {
-			return list, time.Now()
+			return list, time.Now(), nil
 		}
 		q.WaitIndex = meta.LastIndex
+	}
+}
+
+// gone says when the last instance of a service left.
+type gone struct {
+	name string
+	at   time.Time
+	err  error
+}
+
+// leaving watches services from now on. Each call of what it gives waits for the next one that has no instances any more; the
+// test ends when that cannot be learnt.
+func leaving(t *testing.T, c *api.Client, names ...string) (next func() gone) {
+	ctx := limited(t)
+	left := make(chan gone, len(names))
+	for _, name := range names {
+		go func() {
+			_, at, err := serviceWhen(ctx, c, name, func(l []*structs.ServiceRegistration) bool { return len(l) == 0 })
+			left <- gone{name, at, err}
+		}()
+	}
+	return func() gone {
+		t.Helper()
+		g := <-left
+		if g.err != nil {
+			t.Fatalf("wait for service %q to have no instances: %v", g.name, g.err)
+		}
+		return g
 	}
 }
 
@@ -107,22 +146,12 @@ func TestServicesLeaveThenTheDelayThenTheSignal(t *testing.T) {
 		t.Errorf("task's service is %+v", task)
 	}
 
-	type gone struct {
-		name string
-		at   time.Time
-	}
-	left := make(chan gone, 2)
-	for _, name := range []string{"web-group", "web-task"} {
-		go func() {
-			_, at := awaitService(t, a.Client, name, "no instances", func(l []*structs.ServiceRegistration) bool { return len(l) == 0 })
-			left <- gone{name, at}
-		}()
-	}
+	left := leaving(t, a.Client, "web-group", "web-task")
 	asked := time.Now()
 	if _, _, err := a.Client.Jobs().Deregister(limited(t), "web", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	first, second := <-left, <-left
+	first, second := left(), left()
 	awaitStatus(t, a.Client, "web", structs.AllocClientStatusComplete)
 	signal := signalled(t, noted)
 	t.Logf("after the stop was asked for: %s left at %s, %s at %s, signal at %s", first.name, first.at.Sub(asked), second.name,
