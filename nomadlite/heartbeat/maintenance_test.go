@@ -91,3 +91,30 @@ func TestLeaseInAMaintenance(t *testing.T) {
 		})
 	}
 }
+
+// TestEndlessWaitsAreLookedAtAfterAMaintenance: what waits without end is looked at again after a while when the maintenance
+// of its silent node is over, as before it, and hides no time that runs out earlier.
+func TestEndlessWaitsAreLookedAtAfterAMaintenance(t *testing.T) {
+	now := time.Unix(1_000_000, 0).UTC()
+	j := Judge{NewID: func() string { return "e" }, Now: now}
+	node := &structs.Node{ID: "n1", Status: structs.NodeStatusDisconnected}
+	unknown := func(id string, until time.Time) *structs.Allocation {
+		return &structs.Allocation{ID: id, DesiredStatus: structs.AllocDesiredStatusRun, ObservedStatus: structs.AllocClientStatusRunning,
+			Condition: structs.Condition{Status: structs.ConditionUnknown, Until: until}}
+	}
+	endless, soon, late := unknown("a", time.Time{}), unknown("b", now.Add(time.Second)), unknown("c", now.Add(time.Hour))
+	for _, tt := range []struct {
+		allocs []*structs.Allocation
+		want   time.Duration
+	}{
+		{[]*structs.Allocation{endless}, lookAgain},
+		{[]*structs.Allocation{endless, soon}, time.Second},
+		{[]*structs.Allocation{soon, endless}, time.Second},
+		{[]*structs.Allocation{endless, late}, lookAgain},
+		{[]*structs.Allocation{late, endless}, lookAgain},
+	} {
+		if o := j.Announced(node, tt.allocs, now); !o.Until.Equal(now.Add(tt.want)) || len(o.Update.Conditions) > 0 {
+			t.Errorf("%d allocations: looked at again after %s, want %s; conditions %v", len(tt.allocs), o.Until.Sub(now), tt.want, o.Update.Conditions)
+		}
+	}
+}
