@@ -44,6 +44,7 @@ func (s *generic) planPlacements() {
 func (s *generic) planVersion(job *structs.Job, places []reconcile.Place, peers []rank.Peer) {
 	scope := s.scopeOf(job)
 	ranker := rank.New(s.rankConfig(scope.Pool), job, scope, append(slices.Clone(peers), s.plannedPeers()...), s.usage)
+	defer ranker.Release()
 	var placer *rank.Placer
 	for i := range places {
 		p := &places[i]
@@ -84,7 +85,7 @@ func (s *generic) feasibleGroup(job *structs.Job, tg *structs.TaskGroup) *feasib
 }
 
 func (s *generic) rankConfig(pool string) rank.Config {
-	cfg := rank.Config{Seed: s.eval.ID}
+	cfg := rank.Config{Seed: s.eval.ID, Buffers: s.cfg.Buffers}
 	if s.preempts() {
 		cfg.Candidates = s.candidates
 	}

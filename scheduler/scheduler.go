@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/nomadlite/nomadlite/scheduler/feasible"
+	"github.com/nomadlite/nomadlite/scheduler/rank"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -80,6 +81,8 @@ type Config struct {
 	NewID   func() string // gives a fresh uuid
 	// Clock measures how long placements take, for their metrics alone; nil leaves the times at 0.
 	Clock func() time.Time
+	// Buffers are shared by all evaluations that go by this configuration, also at the same time; nil: by none.
+	Buffers *rank.Buffers
 }
 
 // Scheduler processes one evaluation. An error means that the evaluation was not decided and may be tried again; a

@@ -40,6 +40,7 @@ func (s *generic) planSystem() {
 		return
 	}
 	ranker := rank.New(s.rankConfig(s.scope.Pool), s.job, s.scope, s.peers(places), s.usage)
+	defer ranker.Release()
 	placers := map[string]*rank.Placer{}
 	for i := range places {
 		p := &places[i]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/nomadlite/state"
 	"github.com/nomadlite/nomadlite/scheduler"
+	"github.com/nomadlite/nomadlite/scheduler/rank"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -59,10 +60,11 @@ type Config struct {
 
 // Pool is the scheduling workers of a server.
 type Pool struct {
-	cfg    Config
-	ledger ledger
-	mu     sync.Mutex
-	crew   *crew
+	cfg     Config
+	ledger  ledger
+	buffers rank.Buffers
+	mu      sync.Mutex
+	crew    *crew
 }
 
 // New makes a pool.
@@ -144,6 +146,7 @@ func (p *Pool) process(ctx context.Context, d Delivery, at *desk, log hclog.Logg
 	s := &session{pool: p, delivery: d, desk: at}
 	sched, err := p.cfg.Factory(d.Eval.Type, scheduler.Config{
 		Logger: log, State: s.look(), Planner: s, Now: time.Now(), NewID: p.cfg.NewID, Clock: time.Now,
+		Buffers: &p.buffers,
 	})
 	if err != nil {
 		return fmt.Errorf("process evaluation: %w", err)

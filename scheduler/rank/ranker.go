@@ -16,6 +16,8 @@ type Config struct {
 	// Candidates gives the allocations on a node that may be evicted for a placement which fits nowhere; nil when nothing
 	// may.
 	Candidates func(*structs.Node) []preempt.Candidate
+	// Buffers are used again by later rankers, after Release; nil: by nobody else.
+	Buffers *Buffers
 }
 
 // Peer is an allocation of the same job that is there already, or was placed earlier by the same plan.
@@ -37,6 +39,8 @@ type Ranker struct {
 	peers  []Peer
 	placed uint64
 
+	placers []*Placer // all that were made
+
 	evictables []*evictable                 // by place, nil until asked
 	weighed    *Placer                      // for which evictables are weighed
 	taken      map[structs.NamespacedID]int // evicted so far, by group
@@ -46,11 +50,15 @@ type Ranker struct {
 func New(
 	cfg Config, job *structs.Job, scope *feasible.Scope, peers []Peer, usage func(*feasible.Site) *structs.NodeUsage,
 ) *Ranker {
+	if cfg.Buffers == nil {
+		cfg.Buffers = &Buffers{}
+	}
 	r := &Ranker{
 		cfg: cfg, job: job, scope: scope, peers: peers,
-		places: make([]place, len(scope.Nodes)),
-		ties:   ties(cfg.Seed, scope.Nodes),
+		places: cfg.Buffers.places.get(len(scope.Nodes)),
+		ties:   cfg.Buffers.ties.get(len(scope.Nodes)),
 	}
+	ties(r.ties, cfg.Seed, scope.Nodes)
 	for i := range r.places { // thousands: nothing here looks at the node itself, which is elsewhere in memory
 		site := scope.Site(i)
 		r.places[i].site = site
@@ -152,8 +160,9 @@ func (r *Ranker) Group(tg *structs.TaskGroup, group *feasible.Group) *Placer {
 		ask:      newAsk(tg, r.cfg.MemoryOversubscription),
 		affinity: feasible.NewAffinities(r.job, tg),
 		spreads:  newSpreads(r.job, tg, r.scope.Nodes),
-		entries:  make([]entry, len(r.places)),
+		entries:  r.cfg.Buffers.entries.get(len(r.places)),
 	}
+	r.placers = append(r.placers, p)
 	p.heaps.init(p)
 	if group.ClassDecides() {
 		p.verdicts = make([]verdict, r.scope.Classes())

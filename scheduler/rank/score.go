@@ -57,8 +57,7 @@ const (
 
 // ties gives each node a number by which it is told apart from equal ones: a hash of the seed and its id. Of four nodes it is
 // worked out at once, since each step of one hash waits for the one before.
-func ties(seed string, nodes []*structs.Node) []uint64 {
-	out := make([]uint64, len(nodes))
+func ties(out []uint64, seed string, nodes []*structs.Node) {
 	from := hash(fnvOffset, seed)
 	i := 0
 	for ; i+4 <= len(nodes); i += 4 {
@@ -75,7 +74,6 @@ func ties(seed string, nodes []*structs.Node) []uint64 {
 	for ; i < len(nodes); i++ {
 		out[i] = mix(hash(from, nodes[i].ID))
 	}
-	return out
 }
 
 // hash continues an FNV-1a hash with text.
