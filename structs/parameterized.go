@@ -12,6 +12,9 @@ const (
 	DispatchLaunchSuffix = "/dispatch-"
 	// DispatchPayloadLimit bounds the payload of a dispatch, in bytes.
 	DispatchPayloadLimit = 16 * 1024
+	// DispatchMetaLimit bounds the keys and values of a dispatch's meta together, in bytes. The public specification names no
+	// limit; all of it becomes part of each task's environment, of which an operating system takes 128 KiB in one value.
+	DispatchMetaLimit = 64 * 1024
 )
 
 // Dispatch is what a parameterized job is dispatched with.
@@ -44,6 +47,13 @@ func (j *Job) CheckDispatch(d Dispatch) error {
 		errs.Addf("job priority must be from %d to %d (it is %d)", JobMinPriority, JobMaxPriority, d.Priority)
 	}
 	var unknown, missing []string
+	size := 0
+	for key, value := range d.Meta {
+		size += len(key) + len(value)
+	}
+	if size > DispatchMetaLimit {
+		errs.Addf("meta exceeds maximum size; %d > %d", size, DispatchMetaLimit)
+	}
 	for _, key := range slices.Sorted(maps.Keys(d.Meta)) {
 		if !slices.Contains(config.MetaRequired, key) && !slices.Contains(config.MetaOptional, key) {
 			unknown = append(unknown, key)

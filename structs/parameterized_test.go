@@ -57,3 +57,25 @@ func TestNamesOfChildren(t *testing.T) {
 		}
 	}
 }
+
+func TestDispatchMetaIsBounded(t *testing.T) {
+	job := &Job{ID: Ptr("x"), ParameterizedJob: &ParameterizedJobConfig{MetaOptional: []string{"a", "b"}}}
+	fits := Dispatch{Meta: map[string]string{"a": strings.Repeat("x", DispatchMetaLimit/2), "b": strings.Repeat("x", DispatchMetaLimit/2-2)}}
+	if err := job.CheckDispatch(fits); err != nil {
+		t.Error(err)
+	}
+	fits.Meta["b"] += "x"
+	if err := job.CheckDispatch(fits); ErrorCode(err) != CodeInvalid || !strings.Contains(err.Error(), "meta exceeds maximum size; 65537 > 65536") {
+		t.Error(err)
+	}
+}
+
+func TestACronThatNeverFiresIsRefused(t *testing.T) {
+	for spec, refused := range map[string]bool{"0 0 31 2 *": true, "0 0 29 2 *": false, "0 0 1 1 * 2020": false} {
+		job := &Job{ID: Ptr("x"), Type: Ptr(JobTypeBatch), Periodic: &PeriodicConfig{Spec: &spec}}
+		job.Canonicalize()
+		if err := job.Validate(); refused != (err != nil && strings.Contains(err.Error(), "can never fire")) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}

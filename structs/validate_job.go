@@ -107,8 +107,12 @@ func (p *PeriodicConfig) validate(s scope) {
 		s.addf("cron is missing")
 	}
 	for _, spec := range specs {
-		if _, err := parseCron(spec); err != nil {
+		expr, err := parseCron(spec)
+		switch {
+		case err != nil:
 			s.addf("cron %q cannot be read: %v", spec, err)
+		case expr.Next(time.Unix(0, 0).UTC()).IsZero():
+			s.addf("cron %q can never fire: there is no such date", spec)
 		}
 	}
 }

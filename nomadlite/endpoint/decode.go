@@ -109,5 +109,17 @@ func jsonKind(t reflect.Type) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	}
-	return "a whole number"
+	return "a whole number" + numberRange(t)
+}
+
+// numberRange tells the bounds of small numbers, which a value may miss: a weight, say. Large ones have bounds that nobody meets.
+func numberRange(t reflect.Type) string {
+	bits := t.Bits()
+	switch {
+	case bits > 16:
+		return ""
+	case t.Kind() < reflect.Uint:
+		return fmt.Sprintf(" from %d to %d", -1<<(bits-1), 1<<(bits-1)-1)
+	}
+	return fmt.Sprintf(" from 0 to %d", 1<<bits-1)
 }

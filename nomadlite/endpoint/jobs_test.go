@@ -250,6 +250,7 @@ func TestRegisterInAnotherNamespaceAndRegion(t *testing.T) {
 func TestRequestBodies(t *testing.T) {
 	s := newServer(t, func(b *Backend) { b.Limits.MaxBodyBytes = 2000 })
 	s.call("PUT", "/v1/jobs", `{"Job": {"ID": "x", "Priority": "high"}}`).says(400, "field Job.Priority is a string: expected a whole number")
+	s.call("PUT", "/v1/jobs", `{"Job": {"Affinities": [{"Weight": 500}]}}`).says(400, "expected a whole number from -128 to 127")
 	s.call("PUT", "/v1/jobs", `{"Job": {"TaskGroups": [{"Tasks": [{"KillTimeout": "5s"}]}]}}`).says(400, "expected a number (nanoseconds)")
 	s.call("PUT", "/v1/jobs", `{"Job": `).says(400, "ends in the middle")
 	s.call("PUT", "/v1/jobs", `[1]`).says(400, "expected an object")
