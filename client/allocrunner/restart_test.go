@@ -244,8 +244,8 @@ func TestAFailedResumeKeepsHowFarTheEndHadCome(t *testing.T) {
 	}, func(r *rig) {
 		last := r.more[0].(*trace)
 		n := r.up()
-		r.restart(r.runner.RestartAll, Terms{})
 		last.fail = errors.New("no luck")
+		r.restart(r.runner.RestartAll, Terms{})
 		after(16 * time.Second)
 		r.calls(n, wholeDown+"start a1/clean/1")
 		if got := r.hooks.list(); got != "prerun prestop prekill resume prekill" {
@@ -266,8 +266,8 @@ func TestAFailedResumeKeepsHowFarTheEndHadCome(t *testing.T) {
 func TestAFailedResumeKeepsItsRecord(t *testing.T) {
 	inBubble(t, whole, func(r *rig) {
 		r.up()
-		r.restart(r.runner.RestartAll, Terms{})
 		r.hooks.fail = errors.New("no luck")
+		r.restart(r.runner.RestartAll, Terms{})
 		after(16 * time.Second)
 		if l, _ := r.disk.load(t); !l.Prestopped || !l.PreKilled || !l.Delayed || l.Delay.IsZero() || l.Cause != PrerunFailed {
 			t.Errorf("record %+v", l)
