@@ -89,8 +89,10 @@ func fake(t *testing.T, files map[string]string) string {
 func TestLimitsOfTheUnifiedHierarchy(t *testing.T) {
 	dir := fake(t, map[string]string{"cpu.weight": "", "memory.max": "", "memory.low": "", "cpuset.cpus": ""}) // no swap
 	p := placement{unified: place{dir: dir, own: true, controllers: []string{"cpu", "memory", "cpuset"}}}
-	if err := p.limit(Limits{CPUShares: 1024, Memory: 1 << 30, MemoryReserve: 1 << 20, Cores: []uint16{0, 2}}); err != nil {
-		t.Fatal(err)
+	for _, late := range []bool{false, true} {
+		if err := p.limit(Limits{CPUShares: 1024, Memory: 1 << 30, MemoryReserve: 1 << 20, Cores: []uint16{0, 2}}, late); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for file, want := range map[string]string{"cpu.weight": "39", "memory.max": "1073741824", "memory.low": "1048576", "cpuset.cpus": "0,2"} {
 		if got := mustRead(t, filepath.Join(dir, file)); got != want {
@@ -98,7 +100,7 @@ func TestLimitsOfTheUnifiedHierarchy(t *testing.T) {
 		}
 	}
 	p.unified.controllers = []string{"cpu"}
-	if err := p.limit(Limits{CPUShares: 1, Memory: 1}); err == nil || !strings.Contains(err.Error(), "memory.max") {
+	if err := p.limit(Limits{CPUShares: 1, Memory: 1}, false); err == nil || !strings.Contains(err.Error(), "memory.max") {
 		t.Errorf("a limit that nobody sets: %v", err)
 	}
 	for shares, want := range map[uint64]uint64{0: 1, 2: 1, 262144: 10000, 1 << 40: 10000, 100: 4} {

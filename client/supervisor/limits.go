@@ -43,6 +43,10 @@ type setting struct {
 	optional                bool // not every kernel has it
 }
 
+// late says that it is set once the process is made: whoever makes it waits until it executes its program, which one with
+// few shares does late where processors are short.
+func (s setting) late() bool { return s.controller == "cpu" }
+
 // settings say the limits to a cgroup. Order counts: memory together with swap is never less than memory alone.
 func (l Limits) settings(unified bool) []setting {
 	var out []setting
@@ -76,8 +80,9 @@ func coreList(cores []uint16) string {
 	return strings.Join(out, ",")
 }
 
-// limit sets the limits in the task's own cgroups. What belongs to a controller that none of them has is an error too.
-func (p placement) limit(l Limits) error {
+// limit sets the limits in the task's own cgroups, those that are late or the others. What belongs to a controller that none
+// of them has is an error too.
+func (p placement) limit(l Limits, late bool) error {
 	var faults []error
 	done := map[string]bool{}
 	apply := func(pl place, unified bool) {
@@ -92,6 +97,9 @@ func (p placement) limit(l Limits) error {
 				continue
 			}
 			done[s.controller] = true
+			if s.late() != late {
+				continue
+			}
 			if err := writeCgroup(filepath.Join(pl.dir, s.file), s.value); err != nil && !(s.optional && errors.Is(err, os.ErrNotExist)) {
 				faults = append(faults, fmt.Errorf("set %s to %s: %w", s.file, s.value, err))
 			}
@@ -104,7 +112,7 @@ func (p placement) limit(l Limits) error {
 		apply(p.unified, true)
 	}
 	for _, s := range l.settings(true) {
-		if !done[s.controller] && !s.optional && p.unified.own == (p.unified.dir != "") {
+		if !done[s.controller] && !s.optional && !late && p.unified.own == (p.unified.dir != "") {
 			done[s.controller] = true
 			faults = append(faults, fmt.Errorf("set %s to %s: there is no cgroup with controller %q", s.file, s.value, s.controller))
 		}

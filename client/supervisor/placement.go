@@ -159,7 +159,7 @@ func (s *server) prepareCgroups(t *task, spec *StartSpec, attr *syscall.ProcAttr
 		}
 	}
 	if l := spec.Limits; l != nil && (l.Required || len(t.places.all()) > 0) {
-		if err := t.places.limit(*l); err != nil && l.Required {
+		if err := t.places.limit(*l, false); err != nil && l.Required {
 			return m, fmt.Errorf("limit task: %w", err)
 		} else if err != nil {
 			s.logger.Warn("task runs without all of its limits", "task", t.rec.ID, "error", err)

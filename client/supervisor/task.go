@@ -240,6 +240,11 @@ func (s *server) launch(t *task, spec *StartSpec) error {
 	if err := spawn(); err != nil {
 		return refuse(codeStart, "start %s: %s", spec.Path, startError(err, spec))
 	}
+	if spec.Limits != nil {
+		if err := t.places.limit(*spec.Limits, true); err != nil && !s.over(t) {
+			s.logger.Warn("task runs without its share of the processors", "task", t.rec.ID, "error", err)
+		}
+	}
 	return nil
 }
 
@@ -284,6 +289,13 @@ func (s *server) spawn(t *task, spec *StartSpec, attr *syscall.ProcAttr) error {
 		s.logger.Error("cannot write task record", "task", t.rec.ID, "error", err)
 	}
 	return nil
+}
+
+// over says whether a task's main process is gone.
+func (s *server) over(t *task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.phase >= phaseEnding
 }
 
 // readOOMScore gives our own score, which a process that we make inherits.
