@@ -12,8 +12,8 @@ import (
 )
 
 type nodeMaintenanceFlags struct {
-	forText, reason      string
-	disable, self, force bool
+	forText, reason           string
+	disable, self, force, yes bool
 }
 
 func nodeMaintenance() *spec {
@@ -28,6 +28,7 @@ func nodeMaintenance() *spec {
 			fs.StringVar(&f.reason, "reason", "", "`TEXT` that is shown with the node and its allocations.")
 			fs.BoolVar(&f.disable, "disable", false, "The maintenance is over.")
 			fs.BoolVar(&f.self, "self", false, "The node of the agent that is asked.")
+			fs.BoolVar(&f.yes, "yes", false, "Do not ask when a prefix names the node.")
 			fs.BoolVar(&f.force, "force", false, "Let it be longer than a week.")
 			return f.run
 		}}
@@ -45,6 +46,17 @@ func (f *nodeMaintenanceFlags) run(ctx context.Context, c *call) error {
 	node, err := c.node(ctx, id)
 	if err != nil {
 		return err
+	}
+	if node.ID != trimPrefix(id) && !f.yes {
+		verb := "announce a downtime of"
+		if f.disable {
+			verb = "end the maintenance of"
+		}
+		ok, err := c.confirm(fmt.Sprintf("Are you sure you want to %s node %q? [y/N] ", verb, node.ID))
+		if err != nil || !ok {
+			c.printf("Cancelling node maintenance\n")
+			return err
+		}
 	}
 	if !f.disable {
 		if err := f.warn(ctx, c, node, req.For); err != nil {

@@ -87,6 +87,10 @@ func setScheduler(ctx context.Context, c *call, index string, edits []schedulerE
 	for _, edit := range edits {
 		edit(cfg)
 	}
+	if len(edits) == 0 && index == "" {
+		c.printf("No flag names a setting: nothing was changed\n")
+		return nil
+	}
 	updated, _, err := c.client.Operator().SetSchedulerConfiguration(ctx, cfg, true, nil)
 	if err != nil {
 		return fmt.Errorf("error setting the scheduler's configuration: %s", api.Text(err))

@@ -46,7 +46,6 @@ func TestSchedulerSettings(t *testing.T) {
 		flag string
 		want func(*structs.SchedulerConfiguration)
 	}{
-		{"", func(*structs.SchedulerConfiguration) {}},
 		{"-check-index=7", func(*structs.SchedulerConfiguration) {}},
 		{"-scheduler-algorithm=binpack", func(c *structs.SchedulerConfiguration) { c.SchedulerAlgorithm = "binpack" }},
 		{"-memory-oversubscription=true", func(c *structs.SchedulerConfiguration) { c.MemoryOversubscriptionEnabled = true }},
@@ -64,6 +63,9 @@ func TestSchedulerSettings(t *testing.T) {
 		if code != 0 || out != "Scheduler configuration updated!\n" || s.cfg != want {
 			t.Errorf("%s: exit %d, %s%+v, want %+v", c.flag, code, out, s.cfg, want)
 		}
+	}
+	if code, out := s.set(t); code != 0 || !strings.Contains(out, "nothing was changed") || s.cfg != before {
+		t.Errorf("without flags: exit %d, %s%+v", code, out, s.cfg)
 	}
 	for flag, word := range map[string]string{"-check-index=6": "is not at index 6 any more", "-check-index=x": "is no index",
 		"-scheduler-algorithm=best": "binpack or spread", "-pause-eval-broker=maybe": "true or false",

@@ -197,3 +197,13 @@ func TestSimRefusesMoreNodesThanItHolds(t *testing.T) {
 		}
 	}
 }
+
+func TestSimOfNothingDoesNotClaimThatAllHasItsPlace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty.hcl")
+	if err := os.WriteFile(file, []byte("node \"small\" {\n  count  = 1\n  cpu    = 1000\n  memory = 1000\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := runSim(t, file); code != 0 || strings.Contains(out, "has its place") || !strings.Contains(out, "nothing to run") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}

@@ -2,11 +2,22 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/scheduler/sim"
 	"github.com/nomadlite/nomadlite/structs"
 )
+
+// empty says that nothing was placed and nothing lacks a place: there was nothing to run.
+func (r *simReport) empty() bool {
+	allocs := 0
+	for _, u := range slices.Concat(r.Before, r.After) {
+		allocs += u.Allocs
+	}
+	worked := slices.ContainsFunc(r.Steps, func(s *sim.Step) bool { return s.Evaluations > 0 })
+	return allocs == 0 && !worked && len(r.Unplaced) == 0
+}
 
 // text writes a report for people.
 func (r *simReport) text() string {
@@ -25,6 +36,10 @@ func (r *simReport) text() string {
 		b.WriteString(", before -> after")
 	}
 	b.WriteString("\n" + r.usageTable() + "\n")
+	if r.empty() {
+		b.WriteString("There is nothing to run: no job was given.\n")
+		return b.String()
+	}
 	if len(left) == 0 {
 		b.WriteString("Everything has its place.\n")
 		return b.String()
