@@ -22,7 +22,7 @@ const Command = "render-template"
 const (
 	renderTime   = 30 * time.Second
 	renderMemory = 768 << 20 // bytes of data
-	maxOutput    = 64 << 20  // bytes of what a template gives, as it is sent
+	maxOutput    = 24 << 20  // bytes of what a template gives, as it is sent
 )
 
 // Main is the process of one pass: it reads a Request and writes its Response. It returns the exit code.
