@@ -315,7 +315,7 @@ func (d *delivery) SubmitPlan(ctx context.Context, p *structs.Plan) (*structs.Pl
 		s.watch.disturbance++
 		s.disturb()
 	}
-	if nodes := sortedKeys(p.Places); s.later(0.02) && len(nodes) > 0 && purgeable(s.byID[nodes[0]]) {
+	if nodes := sortedKeys(p.Places); s.later(0.02) && len(nodes) > 0 && registered(s.byID[nodes[0]]) {
 		s.tracef("the plan of %s is late", p.EvalID)
 		s.purgeNode(s.byID[nodes[0]])
 	}

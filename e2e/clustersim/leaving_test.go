@@ -67,20 +67,6 @@ func (s *sim) deregisterNode(n *node, why string) {
 	s.leader.beatsWake = true
 }
 
-// purgeable leaves nodes alone on which something runs that its group does not want replaced: once it was given up it stays
-// lost, whatever its node says later, and nobody asks for another one.
-func purgeable(n *node) bool {
-	if n.row() == nil {
-		return false
-	}
-	for _, a := range n.s.store.AllocsByNode(nil, n.id) {
-		if d := a.Group().Disconnect; d != nil && d.Replace != nil && !*d.Replace && !a.TerminalStatus() {
-			return false
-		}
-	}
-	return true
-}
-
 // purgeNode takes a node out of the state, whether it lives or not. One that does registers anew.
 func (s *sim) purgeNode(n *node) {
 	for _, a := range s.store.AllocsByNode(nil, n.id) {
@@ -109,7 +95,7 @@ func (s *sim) leave(n *node) {
 		}
 	}
 	s.awaitLeader()
-	if n.agent != a || n.cut || a.dying || !purgeable(n) || len(n.sup.sorted()) > 0 {
+	if n.agent != a || n.cut || a.dying || !registered(n) || len(n.sup.sorted()) > 0 {
 		s.tracef("%s could not leave", n.id)
 		return
 	}

@@ -91,8 +91,8 @@ func operations() []operation {
 			s.tracef("== garbage collection")
 			s.collect()
 		}},
-		{name: "node purge", later: true, can: someNode(purgeable), do: func(s *sim) {
-			n := pick(s, s.nodesThat(purgeable))
+		{name: "node purge", later: true, can: someNode(registered), do: func(s *sim) {
+			n := pick(s, s.nodesThat(registered))
 			s.tracef("== purge of node %s", n.id)
 			s.purgeNode(n)
 		}},

@@ -149,8 +149,9 @@ func (tx *Txn) SetNodeStatus(id, status string, event *structs.NodeEvent, condit
 	return nil
 }
 
-// DeregisterNode removes a node. What ran there and was not observed to end is lost. It says whether the node was
-// there.
+// DeregisterNode removes a node. What ran there and was not observed to end is lost. What its group does not want replaced
+// is also told to stop: no plan ever would, and a node that lives and registers anew would run it on for ever, lost. It
+// says whether the node was there.
 func (tx *Txn) DeregisterNode(id, reason string, now int64) bool {
 	if tx.node(id) == nil {
 		return false
@@ -158,7 +159,13 @@ func (tx *Txn) DeregisterNode(id, reason string, now int64) bool {
 	lost := structs.Condition{Status: structs.ConditionLost, Since: unixTime(now), Reason: reason}
 	for _, alloc := range tx.allocsByNode(id) {
 		if !alloc.ObservedTerminal() {
-			tx.setCondition(tx.alloc(alloc.ID), lost, now) // the loss of one may have released another
+			given := tx.setCondition(tx.alloc(alloc.ID), lost, now) // the loss of one may have released another
+			if given.DesiredStatus == structs.AllocDesiredStatusRun && !given.Group().ReplacedUnheard() {
+				stop := *given
+				stop.DesiredStatus, stop.DesiredDescription = structs.AllocDesiredStatusStop, "its node was removed"
+				stop.AllocModifyIndex = tx.index
+				tx.putAlloc(given, &stop, now)
+			}
 		}
 	}
 	tx.remove(TableNodes, id)

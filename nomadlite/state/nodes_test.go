@@ -176,3 +176,26 @@ func TestDrainOverridesMaintenance(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsNotReplacedStopsWhenItsNodeIsRemoved: a node that lives hears of it when it has registered anew. What is replaced
+// the scheduler's plan stops.
+func TestWhatIsNotReplacedStopsWhenItsNodeIsRemoved(t *testing.T) {
+	for replace, desired := range map[bool]string{true: structs.AllocDesiredStatusRun, false: structs.AllocDesiredStatusStop} {
+		w := newWorld(t)
+		w.must(func(tx *Txn) error { return tx.RegisterNode(testNode("n1"), w.now()) })
+		job := testJob("web", "service", "g")
+		job.TaskGroups[0].Disconnect = &structs.DisconnectStrategy{Replace: structs.Ptr(replace)}
+		w.register(job, nil)
+		w.place("web", testAlloc("a", "g", "n1", 20000))
+		w.observe("a", "running")
+		w.must(func(tx *Txn) error { tx.DeregisterNode("n1", "purged", w.now()); return nil })
+		a := w.alloc("a")
+		if a.DesiredStatus != desired || a.ClientStatus != structs.AllocClientStatusLost || !a.Orphaned() {
+			t.Errorf("replace %t: desired %s, %s", replace, a.DesiredStatus, a.ClientStatus)
+		}
+		if told := a.AllocModifyIndex == w.index; told == replace {
+			t.Errorf("replace %t: its node is told at %d of %d", replace, a.AllocModifyIndex, w.index)
+		}
+		requireSameState(t, w.store, w.restored())
+	}
+}
