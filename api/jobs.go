@@ -168,6 +168,13 @@ func (j *Jobs) Evaluations(ctx context.Context, id string, q *QueryOptions) ([]*
 	return out, meta, err
 }
 
+// Actions lists the actions of a job's tasks. Exec runs one.
+func (j *Jobs) Actions(ctx context.Context, id string, q *QueryOptions) ([]*structs.JobAction, *QueryMeta, error) {
+	var out []*structs.JobAction
+	meta, err := j.client.get(ctx, jobPath(id, "/actions"), q, &out)
+	return out, meta, err
+}
+
 // Explain says why a job is as it is, and what would let the rest of it be placed.
 func (j *Jobs) Explain(ctx context.Context, id string, q *QueryOptions) (*structs.JobExplanation, *QueryMeta, error) {
 	var out structs.JobExplanation

@@ -6,13 +6,15 @@ import (
 	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/allocrunner"
 	"github.com/nomadlite/nomadlite/client/endpoint"
-	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
 // Locate says how the agent's HTTP port finds the node that answers; see endpoint.Locate.
 type Locate = endpoint.Locate
+
+// ActionAlloc is the parameter that names the allocation of a job's action; see endpoint.ActionAlloc.
+const ActionAlloc = endpoint.ActionAlloc
 
 // backend is the client as its handlers see it.
 type backend struct{ *Client }
@@ -49,13 +51,13 @@ func (b backend) Alloc(id string) (endpoint.Alloc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return durable{r, b.db}, nil
+	return durable{r, b.Client}, nil
 }
 
 // durable is a runner whose requests are on disk when they are answered: an agent killed right after goes on with them.
 type durable struct {
 	*allocrunner.Runner
-	db *state.DB
+	client *Client
 }
 
 func (d durable) RestartTask(name string, terms allocrunner.Terms) error {
@@ -74,7 +76,7 @@ func (d durable) RestartAll(terms allocrunner.Terms) error {
 // out all the same.
 func (d durable) settle(err error) error {
 	if err == nil {
-		_ = d.db.Sync()
+		_ = d.client.db.Sync()
 	}
 	return err
 }
@@ -90,4 +92,19 @@ func (b backend) AllocDir(id string) (*allocdir.Dir, error) {
 // HostStats measures the machine.
 func (b backend) HostStats(ctx context.Context) (*structs.HostStats, error) {
 	return b.host.Collect(ctx)
+}
+
+// Action gives the command of an action of a task, with what it refers to of the task's environment put in.
+func (d durable) Action(name, action string) ([]string, error) {
+	alloc := d.Alloc()
+	task := alloc.Group().LookupTask(name)
+	if task == nil {
+		return nil, structs.Errorf(structs.CodeNotFound, "unknown task %q", name)
+	}
+	for _, a := range task.Actions {
+		if a.Name == action {
+			return d.client.env(alloc, task, nil).ReplaceAll(append([]string{a.Command}, a.Args...)), nil
+		}
+	}
+	return nil, structs.Errorf(structs.CodeNotFound, "task %q has no action %q", name, action)
 }

@@ -20,7 +20,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"namespace", "Work with namespaces"}, {"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
-		{"operator scheduler", "The scheduler's configuration"}, {"operator snapshot", "Save and restore the state"}, {"scaling", "What autoscalers read"},
+		{"operator scheduler", "The scheduler's configuration"}, {"operator snapshot", "Save and restore the state"},
+		{"scaling", "What autoscalers read"},
 		{"scaling policy", "Work with scaling policies"}, {"service", "Work with registered services"},
 	} {
 		out[g.name] = func() (cli.Command, error) { return group{name: g.name, synopsis: g.synopsis, err: s.err}, nil }
@@ -48,11 +49,13 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(jobExplain())
 	add(jobDispatch())
 	add(jobPeriodicForce())
+	add(jobAction(), "action")
 	add(allocStatus(), "alloc-status")
 	add(allocLogs(), "logs")
 	add(allocStop())
 	add(allocRestart())
 	add(allocSignal())
+	add(allocExec(), "exec")
 	add(allocFS(), "fs")
 	add(nodeStatus(), "node-status")
 	add(nodeDrain(), "node-drain")
@@ -86,6 +89,12 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(serviceList())
 	add(serviceInfo())
 	add(serviceDelete())
+	addClusterCommands(add, program)
+	return out
+}
+
+// addClusterCommands adds those about the cluster as a whole, and the tools.
+func addClusterCommands(add func(c *spec, aliases ...string), program string) {
 	add(serverMembers(), "server-members")
 	add(status())
 	add(version(program))
@@ -105,5 +114,4 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(snapshotRedact())
 	add(scalingPolicyList())
 	add(scalingPolicyInfo())
-	return out
 }

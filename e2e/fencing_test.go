@@ -385,6 +385,11 @@ func awaitGone(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
+	awaitPidfd(t, fd, pid)
+}
+
+func awaitPidfd(t *testing.T, fd, pid int) {
+	t.Helper()
 	for until := time.Now().Add(waitLimit); ; {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(until).Milliseconds()))
 		if err == unix.EINTR {

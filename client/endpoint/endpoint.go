@@ -8,6 +8,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/allocrunner"
+	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -22,6 +23,15 @@ type Alloc interface {
 	RestartAll(terms allocrunner.Terms) error
 	Signal(ctx context.Context, task, signal string) error
 	Stats(ctx context.Context, task string) (map[string]*structs.TaskResourceUsage, error)
+	Commands
+}
+
+// Commands are what can be run beside the tasks of an allocation.
+type Commands interface {
+	// Exec runs a command beside a task and gives its exit code.
+	Exec(ctx context.Context, task string, req *driver.ExecRequest) (int, error)
+	// Action gives the command of an action of a task.
+	Action(task, action string) ([]string, error)
 }
 
 // Backend is what the client gives its handlers. Errors carry codes; an allocation that has nothing on this node is
@@ -64,6 +74,10 @@ func Routes(b Backend, l Locate) []route.Route {
 		ofAlloc(put, "/v1/client/allocation/{alloc_id}/restart", false, e.restart),
 		ofAlloc(put, "/v1/client/allocation/{alloc_id}/signal", false, e.signal),
 		ofAlloc(nil, "/v1/client/allocation/{alloc_id}/gc", false, e.collectAlloc),
+		{Path: "/v1/client/allocation/{alloc_id}/exec", ServedBy: route.Node, Callers: route.Public, NodeOf: l.Alloc, Handle: e.exec,
+			Methods: []string{http.MethodGet}, WebSocket: true},
+		{Path: "/v1/job/{job_id}/action", ServedBy: route.Node, Callers: route.Public, Handle: e.action,
+			Methods: []string{http.MethodGet}, WebSocket: true},
 		ofNode(nil, "/v1/client/stats", e.hostStats),
 		ofNode(nil, "/v1/client/gc", e.collectAll),
 		ofNode(append(put, http.MethodGet), "/v1/client/metadata", e.metadata),

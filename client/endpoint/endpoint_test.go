@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/allocdir"
 	"github.com/nomadlite/nomadlite/client/allocrunner"
+	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
 	"github.com/nomadlite/nomadlite/internal/route"
 	"github.com/nomadlite/nomadlite/structs"
@@ -56,6 +58,35 @@ func (a *fakeAlloc) Stats(_ context.Context, task string) (map[string]*structs.T
 	return map[string]*structs.TaskResourceUsage{"web": {ResourceUsage: &structs.ResourceUsage{
 		MemoryStats: &structs.MemoryStats{RSS: 5}, CpuStats: &structs.CpuStats{Percent: 1},
 	}}}, nil
+}
+
+// Exec plays the command: it answers what it reads in capitals until there is no more.
+func (a *fakeAlloc) Exec(ctx context.Context, task string, req *driver.ExecRequest) (int, error) {
+	a.calls = append(a.calls, fmt.Sprint("exec ", task, req.Command, req.TTY))
+	switch req.Command[0] {
+	case "fail":
+		return 0, a.err
+	case "wait":
+		<-ctx.Done()
+		close(a.over)
+		return 0, context.Cause(ctx)
+	}
+	if req.TTY {
+		fmt.Fprint(req.Stdout, <-req.Resize)
+	}
+	text, err := io.ReadAll(req.Stdin)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprint(req.Stdout, strings.ToUpper(string(text)))
+	fmt.Fprint(req.Stderr, len(text))
+	return 5, nil
+}
+func (a *fakeAlloc) Action(task, action string) ([]string, error) {
+	if action != "shout" {
+		return nil, structs.Errorf(structs.CodeNotFound, "task %q has no action %q", task, action)
+	}
+	return []string{"shout", "loud"}, nil
 }
 
 type fakeBackend struct {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -60,13 +61,14 @@ func (a *Agent) clientOnlyRoutes() ([]route.Route, route.Handler) {
 		row.ServedBy, row.NodeOf = route.Local, nil
 		row.Handle = func(w http.ResponseWriter, r *route.Request) error {
 			node := ""
-			if r.Param("alloc_id") == "" {
+			alloc := cmp.Or(r.Param("alloc_id"), r.URL.Query().Get(client.ActionAlloc))
+			if alloc == "" {
 				var err error
 				if node, err = r.NamedNode(); err != nil {
 					return err
 				}
 			}
-			if a.client.Serves(r.Param("alloc_id"), node) {
+			if a.client.Serves(alloc, node) {
 				return handle(w, r)
 			}
 			return elsewhere(w, r)

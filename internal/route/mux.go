@@ -124,12 +124,16 @@ func (m *Mux) route(aw *answer, req *Request) (Handler, int64, error) {
 		row, allow := leaf.row(req.Method, req.Caller.Kind)
 		if row.Route != nil {
 			req.Params = row.params(values)
-			aw.compress = aw.compress && !row.Stream
+			aw.compress = aw.compress && !row.Stream && !row.WebSocket
 			maxBody := row.MaxBody
 			if maxBody == 0 {
 				maxBody = m.cfg.MaxBody
 			}
-			return m.handler(row.Route), maxBody, nil
+			handle := m.handler(row.Route)
+			if row.WebSocket {
+				handle = webSocket(m.kind, handle)
+			}
+			return handle, maxBody, nil
 		}
 		if len(allow) > 0 {
 			aw.Header().Set("Allow", strings.Join(allow, ", "))

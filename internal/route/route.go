@@ -66,6 +66,9 @@ type Route struct {
 	MaxBody int64
 	// Stream marks answers which are never compressed, such as followed logs and events.
 	Stream bool
+	// WebSocket marks rows whose handler upgrades to a websocket, with Upgrade. What fails before is told by closing one,
+	// since clients of websockets see no other answer; pages of other origins are refused on the public port.
+	WebSocket bool
 }
 
 // Forwarder takes a request to the process which serves it. It streams both bodies, passes upgrades through, never

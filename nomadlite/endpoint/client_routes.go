@@ -25,11 +25,15 @@ func clientRoutes(b *Backend) []route.Route {
 	add(b.NodeOfAlloc, []string{http.MethodPut, http.MethodPost},
 		"/v1/client/allocation/{alloc_id}/restart", "/v1/client/allocation/{alloc_id}/signal")
 	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
+	rows = append(rows,
+		route.Route{Methods: get, Path: "/v1/client/allocation/{alloc_id}/exec", ServedBy: route.Node, Callers: route.Public,
+			NodeOf: b.NodeOfAlloc, Handle: noNodeFor(b.NodeOfAlloc), WebSocket: true},
+		route.Route{Methods: get, Path: "/v1/job/{job_id}/action", ServedBy: route.Node, Callers: route.Public,
+			NodeOf: b.nodeOfAction, Handle: noNodeFor(b.nodeOfAction), WebSocket: true})
 	add(b.NodeOfParam, get, "/v1/client/stats", "/v1/client/gc")
 	add(b.NodeOfBody, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/metadata")
 
 	for _, row := range []struct{ methods, path, what string }{
-		{"GET", "/v1/client/allocation/{alloc_id}/exec", "running a command in an allocation"},
 		{"GET", "/v1/client/allocation/{alloc_id}/checks", "service discovery"},
 		{"GET", "/v1/allocation/{alloc_id}/checks", "service discovery"},
 		{"GET", "/v1/client/allocation/{alloc_id}/snapshot", "a snapshot of an allocation's disk"},
@@ -49,4 +53,14 @@ func clientRoutes(b *Backend) []route.Route {
 // noNode answers a request that names no node on an agent which is none itself.
 func noNode(http.ResponseWriter, *route.Request) error {
 	return structs.Errorf(structs.CodeInvalid, "this agent runs no client: name a node with the parameter node_id")
+}
+
+// noNodeFor says first what is wrong with what the request names.
+func noNodeFor(nodeOf func(*route.Request) (string, error)) route.Handler {
+	return func(w http.ResponseWriter, r *route.Request) error {
+		if _, err := nodeOf(r); err != nil {
+			return err
+		}
+		return noNode(w, r)
+	}
 }

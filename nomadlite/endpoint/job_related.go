@@ -14,6 +14,7 @@ import (
 func jobRelatedRoutes(b *Backend) []route.Route {
 	return []route.Route{
 		read("/v1/job/{job_id}/allocations", b.handler(b.listJobAllocations)),
+		read("/v1/job/{job_id}/actions", b.handler(b.listJobActions)),
 		read("/v1/job/{job_id}/evaluations", b.handler(b.listJobEvaluations)),
 		read("/v1/job/{job_id}/deployments", b.handler(b.listJobDeployments)),
 		read("/v1/job/{job_id}/deployment", b.handler(b.readJobDeployment)),

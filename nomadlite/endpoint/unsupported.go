@@ -17,8 +17,6 @@ func unsupported(what string) error {
 // unsupportedPaths are those which answer 501, with what they are about. The methods are those of the public API, so
 // that a wrong method answers 405 as everywhere.
 var unsupportedPaths = []struct{ methods, path, what string }{
-	{"GET", "/v1/job/{job_id}/actions", "a list of job actions"},
-	{"GET", "/v1/job/{job_id}/action", "a job action"},
 	{"GET PUT POST", "/v1/volumes", "a volume"},
 	{"GET", "/v1/volumes/external", "a CSI volume"},
 	{"GET PUT POST DELETE", "/v1/volumes/snapshot", "a CSI snapshot"},

@@ -75,7 +75,9 @@ type handle struct {
 func (d *Driver) Name() string { return Name }
 
 // Capabilities says that signals can be sent and commands run beside a task.
-func (d *Driver) Capabilities() driver.Capabilities { return driver.Capabilities{SendSignals: true, Exec: true} }
+func (d *Driver) Capabilities() driver.Capabilities {
+	return driver.Capabilities{SendSignals: true, Exec: true}
+}
 
 // Fingerprint finds the driver healthy unless it is disabled.
 func (d *Driver) Fingerprint(context.Context) driver.Health {
