@@ -20,7 +20,8 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 		{"namespace", "Work with namespaces"}, {"system reconcile", "Repair what is counted"},
 		{"server", "Work with servers"}, {"system", "Tend the cluster"},
 		{"config", "Work with agent configuration"}, {"operator", "Tools for who runs the cluster"},
-		{"operator scheduler", "The scheduler's configuration"}, {"operator snapshot", "Save and restore the state"},
+		{"operator scheduler", "The scheduler's configuration"},
+		{"operator snapshot", "Save and restore the state"},
 		{"scaling", "What autoscalers read"},
 		{"scaling policy", "Work with scaling policies"}, {"service", "Work with registered services"},
 	} {
@@ -104,14 +105,15 @@ func addClusterCommands(add func(c *spec, aliases ...string), program string) {
 	add(fmtCommand())
 	add(agentInfo())
 	add(agentCheck())
-	add(schedulerGetConfig())
-	add(schedulerSetConfig())
-	add(operatorSim())
-	add(snapshotSave())
-	add(snapshotRestore())
-	add(snapshotInspect())
-	add(snapshotState())
-	add(snapshotRedact())
+	for _, c := range operatorCommands() {
+		add(c)
+	}
 	add(scalingPolicyList())
 	add(scalingPolicyInfo())
+}
+
+// operatorCommands are those for who runs the cluster.
+func operatorCommands() []*spec {
+	return []*spec{schedulerGetConfig(), schedulerSetConfig(), operatorSim(), operatorMetrics(),
+		snapshotSave(), snapshotRestore(), snapshotInspect(), snapshotState(), snapshotRedact()}
 }

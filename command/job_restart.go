@@ -37,7 +37,8 @@ given by prefix.`,
 			f := &jobRestartFlags{}
 			f.stopFlags.declare(fs)
 			fs.BoolVar(&f.allTasks, "all-tasks", false, "Restart all tasks, also those that have ended.")
-			fs.StringVar(&f.size, "batch-size", "1", "`NUMBER` of allocations that are restarted at once, or a percentage such as 25%; 1 when not given.")
+			fs.StringVar(&f.size, "batch-size", "1",
+				"`NUMBER` of allocations that are restarted at once, or a percentage such as 25%; 1 when not given.")
 			fs.StringVar(&f.wait, "batch-wait", "0s", "`DURATION` between two batches, or ask; 0s when not given.")
 			fs.Var(&f.groups, "group", "Restart only allocations of the group `NAME`; may be repeated.")
 			fs.Var(&f.tasks, "task", "Restart only the task `NAME`; may be repeated.")
