@@ -38,7 +38,6 @@ var features = []struct {
 	{name: "disk", task: "resources {\n disk = 10\n}", word: "disk of resources"},
 	{name: "iops", task: "resources {\n iops = 10\n}", word: "iops"},
 	{name: "vault_grace", task: "template {\n data = \"x\"\n destination = \"local/x\"\n vault_grace = \"1m\"\n}", word: "vault_grace"},
-	{name: "rendered again", group: "restart {\n render_templates = true\n}", word: "render_templates"},
 	{name: "consul provider", group: "service {\n name = \"s\"\n}", word: "Consul"},
 	{name: "checks", group: "network {\n port \"p\" {}\n}\nservice {\n name = \"s\"\n provider = \"nomad\"\n port = \"p\"\n check {\n  type = \"tcp\"\n" +
 		"  interval = \"10s\"\n  timeout = \"1s\"\n }\n}", word: "checks"},
@@ -46,7 +45,6 @@ var features = []struct {
 	{name: "group consul", group: "consul {}", word: "consul"},
 	{name: "task consul", task: "consul {}", word: "consul"},
 	{name: "vault", task: "vault {\n role = \"r\"\n}", refused: true, word: "ault"},
-	{name: "template", task: "template {\n data = \"x\"\n destination = \"local/x\"\n}", word: "template"},
 	{name: "artifact", task: "artifact {\n source = \"https://example.test/x\"\n}", word: "artifact"},
 	{name: "device", task: "resources {\n device \"gpu\" {}\n}", word: "device"},
 	{name: "numa", task: "resources {\n cores = 1\n numa {\n  affinity = \"require\"\n }\n}", refused: true, word: "numa"},

@@ -26,13 +26,13 @@ type Known struct {
 	Answer Answer
 }
 
-// Response is what a pass gave. While Missing is not empty, neither Output nor Err mean anything: what was missing was
+// Response is what a pass gave. While Missing is not empty, neither Output nor Fault mean anything: what was missing was
 // taken for empty.
 type Response struct {
 	Output  []byte
 	Used    []Query // in the order of their first use, Missing included
 	Missing []Query
-	Err     string // with line and column where there are any
+	Fault   string // with line and column where there are any
 }
 
 // pass collects what the functions of one pass look up.
@@ -56,12 +56,12 @@ func Execute(req *Request) *Response {
 		FunctionDenylist: req.Denylist, ExtFuncMap: p.functions(),
 	})
 	if err != nil {
-		p.out.Err = err.Error()
+		p.out.Fault = err.Error()
 		return &p.out
 	}
 	result, err := t.Execute(&engine.ExecuteInput{Brain: engine.NewBrain(), Env: req.Env})
 	if err != nil {
-		p.out.Err = positioned(err)
+		p.out.Fault = positioned(err)
 		return &p.out
 	}
 	p.out.Output = result.Output
@@ -88,8 +88,8 @@ func (p *pass) ask(q Query) (a Answer, ok bool, err error) {
 			p.out.Missing = append(p.out.Missing, q)
 		}
 	}
-	if a.Err != "" {
-		err = errors.New(a.Err)
+	if a.Fault != "" {
+		err = errors.New(a.Fault)
 	}
 	return a, ok, err
 }

@@ -39,20 +39,20 @@ func TestFunctions(t *testing.T) {
 		``:        "",
 	} {
 		got := Execute(&Request{Contents: text, Env: []string{"A=1", "node.class=big"}, Known: known})
-		if got.Err != "" || string(got.Output) != want || len(got.Missing) != 0 {
-			t.Errorf("%s: got %q, %s, missing %v; want %q", text, got.Output, got.Err, got.Missing, want)
+		if got.Fault != "" || string(got.Output) != want || len(got.Missing) != 0 {
+			t.Errorf("%s: got %q, %s, missing %v; want %q", text, got.Output, got.Fault, got.Missing, want)
 		}
 	}
 	got := Execute(&Request{Contents: "[[ env `A` ]] {{", LeftDelim: "[[", RightDelim: "]]", Env: []string{"A=1"}})
 	if string(got.Output) != "1 {{" {
-		t.Errorf("other delimiters: %q %s", got.Output, got.Err)
+		t.Errorf("other delimiters: %q %s", got.Output, got.Fault)
 	}
 }
 
 func TestMissing(t *testing.T) {
 	got := Execute(&Request{Contents: `{{ with index (nomadService "a") 0 }}{{ .Port }}{{ end }}{{ nomadService "b" }}`})
 	if len(got.Missing) != 1 || got.Missing[0].Name != "a" { // what comes after the error is not seen in this pass
-		t.Errorf("missing %v, error %q", got.Missing, got.Err)
+		t.Errorf("missing %v, error %q", got.Missing, got.Fault)
 	}
 }
 
@@ -71,16 +71,16 @@ func TestFaultsHaveTheirPosition(t *testing.T) {
 		"{{ nomadService 1 2 3 }}": "must be a whole number and the key a string",
 	} {
 		got := Execute(&Request{Contents: text, Denylist: DefaultDenylist()})
-		if want == "" != (got.Err == "") || !strings.Contains(got.Err, want) {
-			t.Errorf("%q: %q, want %q", text, got.Err, want)
+		if want == "" != (got.Fault == "") || !strings.Contains(got.Fault, want) {
+			t.Errorf("%q: %q, want %q", text, got.Fault, want)
 		}
 	}
 	strict := Execute(&Request{Contents: "\n{{ (parseJSON `{}`).a }}", ErrMissingKey: true})
-	if !strings.Contains(strict.Err, "line 2:") || !strings.Contains(strict.Err, "no entry for key") {
-		t.Errorf("missing key: %q", strict.Err)
+	if !strings.Contains(strict.Fault, "line 2:") || !strings.Contains(strict.Fault, "no entry for key") {
+		t.Errorf("missing key: %q", strict.Fault)
 	}
-	vars := Execute(&Request{Contents: "\n{{ nomadVar `a/b` }}", Known: []Known{{Query{Kind: Var, Name: "a/b"}, Answer{Err: "not stored"}}}})
-	if !strings.Contains(vars.Err, "line 2:3:") || !strings.Contains(vars.Err, "not stored") {
-		t.Errorf("variables: %q", vars.Err)
+	vars := Execute(&Request{Contents: "\n{{ nomadVar `a/b` }}", Known: []Known{{Query{Kind: Var, Name: "a/b"}, Answer{Fault: "not stored"}}}})
+	if !strings.Contains(vars.Fault, "line 2:3:") || !strings.Contains(vars.Fault, "not stored") {
+		t.Errorf("variables: %q", vars.Fault)
 	}
 }

@@ -27,7 +27,8 @@ const (
 
 // Main is the process of one pass: it reads a Request and writes its Response. It returns the exit code.
 func Main(in io.Reader, out io.Writer) int {
-	for what, limit := range map[int]uint64{unix.RLIMIT_DATA: renderMemory, unix.RLIMIT_CPU: uint64(renderTime / time.Second), unix.RLIMIT_CORE: 0} {
+	seconds := uint64(renderTime / time.Second)
+	for what, limit := range map[int]uint64{unix.RLIMIT_DATA: renderMemory, unix.RLIMIT_CPU: seconds, unix.RLIMIT_CORE: 0} {
 		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			fmt.Fprintln(os.Stderr, "limit a template's process:", err)
 			return 1

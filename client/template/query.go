@@ -44,12 +44,12 @@ func (q Query) String() string {
 	return fmt.Sprintf("%s(%s)", kind, name)
 }
 
-// Answer is what a query gave. Err is a fault that asking again will not mend: it fails the template where it asked.
+// Answer is what a query gave. Fault is one that asking again will not mend: it fails the template where it asked.
 type Answer struct {
 	Text     string                      `json:",omitempty"` // File
 	Services []*dep.NomadService         `json:",omitempty"` // Service
 	Names    []*dep.NomadServicesSnippet `json:",omitempty"` // Services
-	Err      string                      `json:",omitempty"`
+	Fault    string                      `json:",omitempty"`
 }
 
 // serviceQuery reads "[tag.]name[@region]".

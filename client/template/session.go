@@ -241,8 +241,8 @@ func (s *session) render(ctx context.Context, it *item) error {
 			}
 			return nil // an answer makes it due again
 		}
-		if resp.Err != "" {
-			return it.fault(errors.New(resp.Err))
+		if resp.Fault != "" {
+			return it.fault(errors.New(resp.Fault))
 		}
 		return s.finish(it, resp.Output)
 	}

@@ -22,7 +22,7 @@ func (s *session) ask(ctx context.Context, q Query) {
 		case ctx.Err() != nil:
 			return
 		case lasting(err):
-			answer, next, err = Answer{Err: err.Error()}, 0, nil
+			answer, next, err = Answer{Fault: err.Error()}, 0, nil
 		case err != nil:
 			s.cfg.Logger.Debug("servers do not answer for a template, trying again", "query", q.String(), "error", err)
 			if !pause(ctx, wait) {
@@ -92,14 +92,14 @@ func (s *session) look(q Query) (seen, Answer) {
 	before := s.glance(q)
 	p, err := s.places.find(q.Name)
 	if err != nil {
-		return before, Answer{Err: err.Error()}
+		return before, Answer{Fault: err.Error()}
 	}
 	data, err := p.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = structs.Errorf(structs.CodeNotFound, "file %q does not exist", q.Name)
 	}
 	if err != nil {
-		return before, Answer{Err: err.Error()}
+		return before, Answer{Fault: err.Error()}
 	}
 	return before, Answer{Text: string(data)}
 }
@@ -114,7 +114,7 @@ func (s *session) watchFile(ctx context.Context, q Query, was seen, had Answer) 
 		}
 		was, now = now, seen{}
 		_, answer := s.look(q)
-		if answer.Err != "" || answer.Text == had.Text {
+		if answer.Fault != "" || answer.Text == had.Text {
 			continue
 		}
 		if had = answer; !s.tell(ctx, news{q, answer}) {
