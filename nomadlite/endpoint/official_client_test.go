@@ -198,7 +198,7 @@ func TestOfficialClientIsToldOfUnknownAllocations(t *testing.T) {
 	client := officialClient(t, newServer(t))
 	id := "8e231cf4-ca48-43ff-b694-5801e69e22fa"
 	code, err := client.Allocations().Exec(t.Context(), &nomad.Allocation{ID: id, NodeID: id}, "t", false, []string{"true"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
-	if code != -2 || err == nil || !contains(err, `Unknown allocation "`+id+`"`) {
+	if code != -2 || err == nil || err.Error() != `Unknown allocation "`+id+`"` {
 		t.Errorf("exec: %d, %v", code, err)
 	}
 }
