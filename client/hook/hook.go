@@ -103,6 +103,8 @@ type TaskControl interface {
 	Restart(reason string) error
 	// Signal sends a signal to the running process; an error when there is none.
 	Signal(ctx context.Context, signal, reason string) error
+	// Exec runs a command beside the task's process, and gives its exit code and what it wrote first.
+	Exec(ctx context.Context, command []string) (code int, output string, err error)
 	// Fail ends the task for good, as failed.
 	Fail(reason string)
 	// Emit appends to the task's events.

@@ -33,6 +33,7 @@ type item struct {
 	quiet    quiet
 	used     []Query
 	rendered bool
+	first    bool              // before a start that has not been yet; guarded by the session's lock
 	env      map[string]string // of a template with env; guarded by the session's lock, replaced as a whole
 }
 
@@ -335,10 +336,12 @@ func (s *session) finish(it *item, output []byte) error {
 		}
 		return fmt.Errorf("%s: %w", it.label, err)
 	}
+	first := !it.rendered
 	it.rendered = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it.env = env
+	it.first = it.first || first && s.life == down
 	if !changed || s.life == down {
 		return nil
 	}
@@ -440,6 +443,12 @@ func (s *session) begin() map[string]string {
 		}
 	}
 	s.life, s.pending = starting, actions{}
+	for _, it := range s.items {
+		if c := it.spec.ChangeScript; it.first && c != nil && structs.Val(c.RunOnFirstRender) {
+			s.pending.add(it.spec, it.label, time.Now(), 0)
+		}
+		it.first = false
+	}
 	return env
 }
 

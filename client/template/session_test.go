@@ -96,6 +96,10 @@ func (f *fakeTask) Signal(_ context.Context, signal, _ string) error {
 	f.note("signal %s", signal)
 	return nil
 }
+func (f *fakeTask) Exec(_ context.Context, command []string) (int, string, error) {
+	f.note("exec %s", strings.Join(command, " "))
+	return 1, "no", nil
+}
 func (f *fakeTask) Fail(reason string) { f.note("fail %s", reason) }
 func (f *fakeTask) Emit(events ...*structs.TaskEvent) {
 	for _, e := range events {
@@ -427,6 +431,28 @@ func TestAFaultWhileTheTaskRunsEndsIt(t *testing.T) {
 		if got := b.task.list(); len(got) != 1 || !strings.Contains(got[0], "fail Template failed: ") || !strings.Contains(got[0], "line 1:") {
 			t.Errorf("asked for %q", got)
 		}
+	})
+}
+
+func TestScripts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		tpl := port("db", "script", "", 0)
+		tpl.ChangeScript = &structs.ChangeScript{Command: structs.Ptr("/bin/x"), Args: []string{"y"}, Timeout: structs.Ptr(time.Second),
+			RunOnFirstRender: structs.Ptr(true), FailOnError: structs.Ptr(false)}
+		b := newBench(t, tpl)
+		defer b.end()
+		b.cfg.Script = func(r *hook.TaskRequest) Script {
+			return func(ctx context.Context, command string, args []string) (int, string, error) {
+				return r.Control.Exec(ctx, append([]string{command}, args...))
+			}
+		}
+		b.start()
+		goes(time.Second)
+		b.asks("0s exec /bin/x y")
+		*tpl.ChangeScript.FailOnError = true
+		b.servers.set("db", 1)
+		goes(time.Second)
+		b.asks("1s exec /bin/x y", "1s fail Template ran script /bin/x with exit code 1: no")
 	})
 }
 
