@@ -148,3 +148,23 @@ func TestDeniedVariables(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestFiguresOfTheWholeTask count what has ended, and lack nothing that the kernel has not gathered yet.
+func TestFiguresOfTheWholeTask(t *testing.T) {
+	began := time.Unix(1000, 0)
+	before := sample{at: began, whole: &supervisor.Usage{CPU: &supervisor.CPUUsage{Total: time.Second}}}
+	now := sample{at: began.Add(2 * time.Second), procs: map[int]supervisor.ProcStats{1: {PID: 1, RSS: 4096}},
+		whole: &supervisor.Usage{CPU: &supervisor.CPUUsage{Total: 2 * time.Second, User: time.Second, ThrottledPeriods: 3},
+			Memory: &supervisor.MemoryUsage{Usage: 9000, MaxUsage: 9500}}}
+	u := usageBetween(before, now, 1000).ResourceUsage
+	if m := u.MemoryStats; m.RSS != 4096 || m.Usage != 9000 || m.MaxUsage != 9500 {
+		t.Errorf("memory %+v", m)
+	}
+	if c := u.CpuStats; c.Percent != 50 || c.UserMode != 50 || c.TotalTicks != 500 || c.ThrottledPeriods != 3 {
+		t.Errorf("processor %+v", c)
+	}
+	now.whole.Memory.RSS = 5000
+	if m := usageBetween(before, now, 1000).ResourceUsage.MemoryStats; m.RSS != 5000 {
+		t.Errorf("memory %+v", m)
+	}
+}

@@ -82,8 +82,12 @@ func usageBetween(before, now sample, coreMHz float64) *structs.TaskResourceUsag
 // have ended, and what is shared once.
 func addWhole(total *structs.ResourceUsage, before, now *supervisor.Usage, seconds, coreMHz float64) {
 	if m := now.Memory; m != nil {
+		rss := m.RSS
+		if rss == 0 { // the kernel gathers this figure with some delay, the processes tell theirs at once
+			rss = total.MemoryStats.RSS
+		}
 		total.MemoryStats = &structs.MemoryStats{
-			RSS: m.RSS, Cache: m.Cache, Swap: m.Swap, Usage: m.Usage, MaxUsage: m.MaxUsage, KernelUsage: m.Kernel, KernelMaxUsage: m.KernelMax,
+			RSS: rss, Cache: m.Cache, Swap: m.Swap, Usage: m.Usage, MaxUsage: m.MaxUsage, KernelUsage: m.Kernel, KernelMaxUsage: m.KernelMax,
 			Measured: []string{"RSS", "Cache", "Swap", "Usage", "Max Usage", "Kernel Usage", "Kernel Max Usage"},
 		}
 	}
