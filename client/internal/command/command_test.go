@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 		"cat; echo e >&2; exit 4": {"typed", "typed", "e\n", 4},
 		"kill -TERM $$":           {"", "", "", 143},
 		"exec sleep 0":            {strings.Repeat("unread", 100000), "", "", 0},
-		"sleep 1 & echo left":   {"", "left\n", "", 0}, // what it leaves behind is not waited for
+		"sleep 1 & echo left":     {"", "left\n", "", 0}, // what it leaves behind is not waited for
 	} {
 		var out, errs bytes.Buffer
 		code, err := run(t.Context(), script, &driver.ExecRequest{Stdin: strings.NewReader(want.in), Stdout: &out, Stderr: &errs})
