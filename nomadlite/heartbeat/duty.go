@@ -162,9 +162,8 @@ func (d *Duty) settle(ctx context.Context, nodeID string) error {
 // await waits for a condition that a round of Run may make true, at most MinTTL, and returns with the lock held; not so with
 // an error.
 func (d *Duty) await(ctx context.Context, done func() bool) error {
-	cancel := func() {}
-	defer func() { cancel() }()
-	for waits := false; ; waits = true {
+	var late *time.Timer // set when the first look was not enough: most heartbeats need no timer
+	for {
 		d.mu.Lock()
 		if !d.leading {
 			d.mu.Unlock()
@@ -175,14 +174,17 @@ func (d *Duty) await(ctx context.Context, done func() bool) error {
 		}
 		round := d.round
 		d.mu.Unlock()
-		if !waits {
-			ctx, cancel = context.WithTimeout(ctx, d.cfg.MinTTL)
+		if late == nil {
+			late = time.NewTimer(d.cfg.MinTTL)
+			defer late.Stop()
 		}
 		select {
 		case <-round:
+			continue
+		case <-late.C:
 		case <-ctx.Done():
-			return structs.Errorf(structs.CodeUnavailable, "the state of the node is still being written")
 		}
+		return structs.Errorf(structs.CodeUnavailable, "the state of the node is still being written")
 	}
 }
 
