@@ -50,7 +50,6 @@ const (
 type session struct {
 	cfg       *Config
 	namespace string
-	region    string
 	env       []string
 	places    places
 	items     []*item

@@ -71,7 +71,6 @@ type fakeTask struct {
 	mu    sync.Mutex
 	begin time.Time
 	asked []string
-	down  bool
 }
 
 func (f *fakeTask) note(format string, args ...any) {
