@@ -22,10 +22,7 @@ func TestValidateTellsWhatHasNoEffect(t *testing.T) {
     }
     task "t" {
       driver = "raw_exec"
-      template {
-        data        = "x"
-        destination = "local/x"
-      }
+      consul {}
     }
   }
 }
@@ -34,7 +31,7 @@ func TestValidateTellsWhatHasNoEffect(t *testing.T) {
 	if code != 0 || !strings.Contains(out.String(), "Job validation successful") {
 		t.Fatalf("got %d %s %s", code, out, errs)
 	}
-	for _, want := range []string{"stdin:5:5: ", "stdin:9:7: ", "template blocks are not rendered yet"} {
+	for _, want := range []string{"stdin:5:5: ", "stdin:9:7: ", "consul has no effect yet"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("no %q in %s", want, errs)
 		}

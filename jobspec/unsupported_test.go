@@ -52,7 +52,6 @@ var features = []struct {
 	{name: "secret", task: "secret \"s\" {\n provider = \"nomad\"\n path = \"p\"\n}", word: "secret"},
 	{name: "identity in the environment", task: "identity {\n env = true\n}", word: "identity"},
 	{name: "identity by name", task: "identity {\n name = \"x\"\n aud = [\"y\"]\n}", word: "identity"},
-	{name: "action", task: "action \"a\" {\n command = \"/bin/true\"\n}", word: "action"},
 	{name: "mbits", task: "resources {\n network {\n  mbits = 10\n }\n}", word: "mbits"},
 }
 
