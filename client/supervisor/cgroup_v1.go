@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 func createV1(pl place, mount string) error {
 	err := os.Mkdir(pl.dir, 0o755)
 	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(pl.dir), 0o755); err == nil {
+		if err = makeParents(pl, mount); err == nil {
 			err = os.Mkdir(pl.dir, 0o755)
 		}
 	}
@@ -27,6 +28,30 @@ func createV1(pl place, mount string) error {
 	}
 	if pl.has("cpuset") {
 		return fillCpuset(mount, pl.dir)
+	}
+	return nil
+}
+
+// parentShares is what the cgroup above all tasks weighs for each processor of the host, as cpu.shares. A v1 cgroup that
+// nobody has told otherwise weighs as much as one process at the hierarchy's top, the agent among them, however many tasks
+// are in it: these would starve beside it.
+const parentShares = 10 * 1024
+
+// makeParents makes the cgroups above a task's own. Those that exist are the operator's affair.
+func makeParents(pl place, mount string) error {
+	dir := mount
+	for name := range strings.SplitSeq(strings.TrimPrefix(filepath.Dir(pl.dir), mount+"/"), "/") {
+		dir = filepath.Join(dir, name)
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err == nil && pl.has("cpu") {
+			err = writeCgroup(filepath.Join(dir, "cpu.shares"), strconv.Itoa(min(parentShares*runtime.NumCPU(), maxShares)))
+		}
+		if err != nil {
+			return fmt.Errorf("make cgroup: %w", err)
+		}
 	}
 	return nil
 }

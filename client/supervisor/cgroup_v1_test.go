@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -443,5 +444,34 @@ func TestWithoutCgroupsATaskThatForksIsHeld(t *testing.T) {
 	}
 	if left := (tree{marks: marks}).pids(); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
+	}
+}
+
+// TestTheCgroupAboveAllTasksWeighsMoreThanAProcess, unless somebody else has made it.
+func TestTheCgroupAboveAllTasksWeighsMoreThanAProcess(t *testing.T) {
+	h, _ := needV1(t, "cpu").find("cpu")
+	top := filepath.Join(h.mount, fmt.Sprintf("weight-%d", os.Getpid()))
+	t.Cleanup(func() {
+		if err := removeCgroup(top); err != nil {
+			t.Error(err)
+		}
+	})
+	made := place{dir: filepath.Join(top, "below", "task"), controllers: h.controllers}
+	if err := createV1(made, h.mount); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(top, "below", "cpu.shares")
+	if got, want := mustRead(t, file), fmt.Sprintln(min(10240*runtime.NumCPU(), maxShares)); got != want {
+		t.Errorf("it weighs %q, want %q", got, want)
+	}
+	if err := os.WriteFile(file, []byte("77"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	made.dir += "2"
+	if err := createV1(made, h.mount); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, file); got != "77\n" {
+		t.Errorf("what an operator had set is now %q", got)
 	}
 }
