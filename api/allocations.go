@@ -68,6 +68,13 @@ func (a *Allocations) Stop(ctx context.Context, id string, opts *StopOptions, w 
 	return &out, meta, nil
 }
 
+// Checks gives the newest results of the health checks of an allocation, from its node.
+func (a *Allocations) Checks(ctx context.Context, id string, q *QueryOptions) (structs.AllocCheckStatuses, error) {
+	var out structs.AllocCheckStatuses
+	_, err := a.client.get(ctx, "/v1/client/allocation/"+url.PathEscape(id)+"/checks", q, &out)
+	return out, err
+}
+
 // Restart restarts tasks of an allocation where it runs.
 func (a *Allocations) Restart(ctx context.Context, id string, opts RestartOptions, w *WriteOptions) error {
 	params := map[string]string{}

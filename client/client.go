@@ -19,6 +19,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/lease"
 	"github.com/nomadlite/nomadlite/client/servers"
 	"github.com/nomadlite/nomadlite/client/service"
+	"github.com/nomadlite/nomadlite/client/service/check"
 	"github.com/nomadlite/nomadlite/client/state"
 	"github.com/nomadlite/nomadlite/client/stats"
 	"github.com/nomadlite/nomadlite/client/supervisor"
@@ -67,6 +68,7 @@ type Client struct {
 	servers        *servers.Conn // conn, unless a test set another
 	host           *stats.Host
 	services       *service.Registry            // what this node offers
+	checks         *check.Board                 // and whether it is well
 	templates      *template.Config             // what template hooks share
 	node           atomic.Pointer[structs.Node] // never changed in place
 	nodeMu         sync.Mutex                   // held while node is replaced
@@ -176,7 +178,7 @@ func (c *Client) prepare(ctx context.Context) error {
 		c.servers = servers.New(c.serversConfig())
 		c.conn = c.servers
 	}
-	c.services = c.newServices()
+	c.services, c.checks = c.newServices(), c.newChecks()
 	c.templates = c.newTemplates()
 	if err := c.restoreLeases(); err != nil {
 		return err
@@ -184,7 +186,10 @@ func (c *Client) prepare(ctx context.Context) error {
 	if err := c.restore(); err != nil {
 		return err
 	}
-	return c.restoreServices()
+	if err := c.restoreServices(); err != nil {
+		return err
+	}
+	return c.restoreChecks()
 }
 
 func (c *Client) serversConfig() servers.Config {
@@ -232,7 +237,7 @@ func (c *Client) Run(ctx context.Context) error {
 	c.dutyEnds = endBeats
 	c.mu.Unlock()
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){c.connect, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer,
+	for _, loop := range []func(context.Context){c.connect, c.follow, c.report, c.collect, c.probe, c.warm, c.release, c.offer, c.checks.Run,
 		c.keepLeases, c.renewLeases, c.supervisor.KeepLeases} {
 		loops.Go(func() { loop(ctx) })
 	}

@@ -172,6 +172,7 @@ func (c *Client) newRunner(alloc *structs.Allocation, record *allocrunner.Local,
 		Alloc: alloc, Drivers: c.drivers, Hooks: c.allocHooks(alloc),
 		TaskHooks: func(*structs.Task) []hook.Hook { return c.taskHooks(alloc) },
 		Build:     c.build, Store: store{c.db}, Observed: c.observed, Previous: c.previous, Hold: hold,
+		Checks:         c.checks.Standings,
 		MaxKillTimeout: c.cfg.MaxKillTimeout, Clock: c.clock, Random: rand.Float64, Logger: c.log,
 	}, record, tasks)
 }

@@ -58,10 +58,11 @@ func (c *Client) offer(ctx context.Context) { c.services.Run(ctx, c.registered.c
 
 // serviceContext is what the hooks of services know of the node.
 func (c *Client) serviceContext() service.Context {
-	return service.Context{Registry: c.services, Node: c.Node, Env: func(alloc *structs.Allocation, task *structs.Task) *taskenv.Env {
+	env := func(alloc *structs.Allocation, task *structs.Task) *taskenv.Env {
 		if task != nil {
 			return c.env(alloc, task, nil)
 		}
 		return taskenv.Build(taskenv.Input{Alloc: alloc, Node: c.Node(), Region: c.cfg.Region})
-	}}
+	}
+	return service.Context{Registry: c.services, Checks: c.checks, Node: c.Node, Env: env}
 }

@@ -106,6 +106,7 @@ func (f *allocStatusFlags) one(ctx context.Context, c *call, id string) error {
 			return err
 		}
 	}
+	f.checks(ctx, c, a)
 	f.tasks(c, a)
 	if a.Metrics != nil && f.verbose {
 		f.placement(c, a.Metrics)

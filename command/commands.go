@@ -57,6 +57,7 @@ func commands(s streams, program string) map[string]cli.CommandFactory {
 	add(allocRestart())
 	add(allocSignal())
 	add(allocExec(), "exec")
+	add(allocChecks())
 	add(allocFS(), "fs")
 	add(nodeStatus(), "node-status")
 	add(nodeDrain(), "node-drain")

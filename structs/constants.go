@@ -144,6 +144,7 @@ const (
 	TaskWaitingShutdownDelay   = "Waiting for shutdown delay"
 	TaskSkippingShutdownDelay  = "Skipping shutdown delay"
 	TaskReattached             = "Reattached"
+	TaskAllocUnhealthy         = "Alloc Unhealthy"
 	TaskBuildingTaskDir        = "Building Task Directory"
 	TaskClientReconnected      = "Reconnected"
 	TaskLifecyclePrestart      = "prestart"

@@ -1,6 +1,7 @@
 package structs
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 const (
 	minCheckInterval = time.Second
 	minCheckTimeout  = time.Second
+	methodRunes      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 )
 
 // validateServices checks the services of a group, and what those of its tasks must not be beside them. The tasks'
@@ -102,25 +104,21 @@ func (tg *TaskGroup) validatePortLabel(s scope, label string) {
 
 func (c *ServiceCheck) validate(s scope, svc *Service, tg *TaskGroup) {
 	switch c.Type {
-	case "tcp":
-	case "http":
-		if c.Path == "" {
-			s.addf("path is missing")
+	case CheckTCP, CheckGRPC:
+	case CheckHTTP:
+		c.validateHTTP(s)
+	case CheckScript:
+		if c.Command == "" {
+			s.addf("command is missing")
 		}
-	case "grpc", "script":
-		if svc.Provider == ServiceProviderNomad {
-			s.addf("type %q is not available with provider %q", c.Type, svc.Provider)
-		}
-		if c.Type == "script" {
-			if c.Command == "" {
-				s.addf("command is missing")
-			}
-			if c.TaskName == "" && svc.TaskName == "" {
-				s.addf("a script of a group's service needs the task it runs in")
-			}
+		if c.TaskName == "" && svc.TaskName == "" {
+			s.addf("a script of a group's service needs the task it runs in")
 		}
 	default:
-		s.addf("type %q is not one of %s", c.Type, quoteList([]string{"http", "tcp", "grpc", "script"}))
+		s.addf("type %q is not one of %s", c.Type, quoteList([]string{CheckHTTP, CheckTCP, CheckGRPC, CheckScript}))
+	}
+	if c.TaskName != "" && !interpolated(c.TaskName) && tg.LookupTask(c.TaskName) == nil {
+		s.addf("task %q is not in the group", c.TaskName)
 	}
 	if c.Interval < minCheckInterval {
 		s.addf("interval must be at least %s (it is %s)", minCheckInterval, c.Interval)
@@ -131,7 +129,8 @@ func (c *ServiceCheck) validate(s scope, svc *Service, tg *TaskGroup) {
 	s.oneOf("initial_status", c.InitialStatus, "", "passing", "warning", "critical")
 	s.oneOf("address_mode", c.AddressMode, "", AddressModeHost, AddressModeDriver, AddressModeAlloc, AddressModeAllocIPv6)
 	s.oneOf("on_update", c.OnUpdate, OnUpdateRequireHealthy, OnUpdateIgnoreWarnings, OnUpdateIgnore)
-	if c.Type != "script" && c.PortLabel == "" && svc.PortLabel == "" && !c.Expose {
+	exposed := c.Expose && svc.Provider != ServiceProviderNomad // by the sidecar of a mesh, which has a port for it
+	if c.Type != CheckScript && c.PortLabel == "" && svc.PortLabel == "" && !exposed {
 		s.addf("port is missing: neither the check nor its service has one")
 	}
 	tg.validatePortLabel(s, c.PortLabel)
@@ -141,9 +140,29 @@ func (c *ServiceCheck) validate(s scope, svc *Service, tg *TaskGroup) {
 			s.addf("limit must not be negative (it is %d)", r.Limit)
 		}
 		s.notNegative("grace", Val(r.Grace))
+		switch {
+		case c.OnUpdate == OnUpdateIgnore:
+			s.addf("a check with on_update %q restarts nothing", OnUpdateIgnore)
+		case c.OnUpdate == OnUpdateIgnoreWarnings && !r.IgnoreWarnings:
+			s.addf("on_update %q needs ignore_warnings", OnUpdateIgnoreWarnings)
+		}
 	}
 	if c.SuccessBeforePassing < 0 || c.FailuresBeforeCritical < 0 || c.FailuresBeforeWarning < 0 {
 		s.addf("numbers of results before a change of status must not be negative")
+	}
+}
+
+func (c *ServiceCheck) validateHTTP(s scope) {
+	if c.Path == "" {
+		s.addf("path is missing")
+	} else if u, err := url.Parse(c.Path); !interpolated(c.Path) && (err != nil || u.IsAbs() || u.Host != "") {
+		s.addf("path %q must be the part of a URL after its host", c.Path)
+	}
+	if !interpolated(c.Protocol) {
+		s.oneOf("protocol", c.Protocol, "", "http", "https")
+	}
+	if !interpolated(c.Method) && strings.ContainsFunc(c.Method, func(r rune) bool { return !strings.ContainsRune(methodRunes, r) }) {
+		s.addf("method %q is no method of HTTP", c.Method)
 	}
 }
 

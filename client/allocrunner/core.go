@@ -140,10 +140,13 @@ func decideRunning(v view) decision {
 		return decision{Act: endTasks, Cause: LeaseOver}
 	case v.Overdue && !mainsOver(v.Tasks):
 		return decision{Act: endTasks, Cause: RanTooLong}
-	case v.Record.RestartAll != nil:
+	}
+	i := slices.IndexFunc(v.Tasks, func(t taskView) bool { return t.Dead && t.Failed })
+	// Whoever asks for a restart has it also of what failed; after one that checks asked for the restart policy has decided.
+	if all := v.Record.RestartAll; all != nil && (i < 0 || !all.Unhealthy) {
 		return decideRestart(v)
 	}
-	if i := slices.IndexFunc(v.Tasks, func(t taskView) bool { return t.Dead && t.Failed }); i >= 0 {
+	if i >= 0 {
 		return decision{Act: endTasks, Cause: TaskFailed, Task: v.Tasks[i].Name}
 	}
 	if slices.ContainsFunc(v.Tasks, func(t taskView) bool { return t.Leader && t.Dead }) {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/nomadlite/nomadlite/client/service/check"
 	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -267,9 +268,59 @@ func TestJudge(t *testing.T) {
 		for _, s := range c.started {
 			v.StartedAt = append(v.StartedAt, ago(s))
 		}
-		healthy, again := judge(v, now)
+		got := judge(v, now)
+		healthy, again := got.Healthy, got.Again
 		if (healthy == nil) != (c.healthy == nil) || structs.Val(healthy) != structs.Val(c.healthy) || again != c.again {
 			t.Errorf("%s: healthy %v, again in %s", c.name, healthy, again)
+		}
+	}
+}
+
+func TestJudgeByChecks(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
+	view := healthView{MinHealthyTime: 10 * time.Second, HealthyDeadline: 5 * time.Minute, Begun: now.Add(-time.Minute),
+		Tasks: tasksOf("a:main:running"), StartedAt: []time.Time{now.Add(-time.Minute)}}
+	passing := func(since time.Duration) checkView {
+		return checkView{"web", "up", check.Standing{Passing: now.Add(-since), Status: structs.CheckSuccess}}
+	}
+	failing := checkView{"web", "ready", check.Standing{Status: structs.CheckFailure, Output: "no database"}}
+	for _, c := range []struct {
+		name    string
+		checks  []checkView
+		begun   time.Duration
+		healthy *bool
+		again   time.Duration
+		reason  string
+	}{
+		{"passing for long enough", []checkView{passing(10 * time.Second)}, time.Minute, structs.Ptr(true), 0, ""},
+		{"the youngest counts", []checkView{passing(time.Minute), passing(time.Second)}, time.Minute, nil, 9 * time.Second, ""},
+		{"one fails", []checkView{passing(time.Minute), failing}, time.Minute, nil, 4 * time.Minute, ""},
+		{"one fails until the deadline", []checkView{passing(time.Minute), failing}, 5 * time.Minute, structs.Ptr(false), 0,
+			`Check "ready" of service "web" not passing for min_healthy_time of 10s by healthy_deadline of 5m0s: it is failure: no database`},
+		{"one that is not asked", []checkView{{Service: "web", Name: "up"}}, 5 * time.Minute, structs.Ptr(false), 0,
+			`Check "up" of service "web" not passing for min_healthy_time of 10s by healthy_deadline of 5m0s: it is not asked, since its task does not run`},
+		{"too late", []checkView{passing(time.Second)}, 5 * time.Minute, structs.Ptr(false), 0,
+			"Not healthy for min_healthy_time of 10s by healthy_deadline of 5m0s: well only since 2026-01-01T00:09:59Z"},
+	} {
+		v := view
+		v.Begun, v.Checks = now.Add(-c.begun), c.checks
+		got := judge(v, now)
+		if (got.Healthy == nil) != (c.healthy == nil) || structs.Val(got.Healthy) != structs.Val(c.healthy) || got.Again != c.again {
+			t.Errorf("%s: healthy %v, again in %s", c.name, got.Healthy, got.Again)
+		}
+		if got.Reason != c.reason {
+			t.Errorf("%s: %s", c.name, got.Reason)
+		}
+	}
+}
+
+// TestARestartByChecksObeysThePolicy: a task that its policy has failed meanwhile ends the allocation, and is not reset.
+func TestARestartByChecksObeysThePolicy(t *testing.T) {
+	for unhealthy, want := range map[bool]act{true: endTasks, false: resetTasks} {
+		v := view{Record: Local{Prerun: true, RestartAll: &RestartAll{Unhealthy: unhealthy, Prestopped: true, PreKilled: true, Resumed: true}},
+			Tasks: tasksOf("a:main:failed")}
+		if d := decide(v); d.Act != want {
+			t.Errorf("unhealthy %v: %+v", unhealthy, d)
 		}
 	}
 }

@@ -38,6 +38,7 @@ type RestartAll struct {
 	NoShutdownDelay bool
 	KillTimeout     *time.Duration
 	Reason          string
+	Unhealthy       bool     // nobody asked for it but the checks: the tasks' restart policies decide
 	Tasks           []string // that ran when it was asked for; nil means all, those included that have ended
 	Prestopped      bool
 	PreKilled       bool
@@ -58,6 +59,7 @@ func (a *RestartAll) join(b RestartAll) *RestartAll {
 	}
 	out := *a
 	out.NoShutdownDelay = a.NoShutdownDelay || b.NoShutdownDelay
+	out.Unhealthy = a.Unhealthy && b.Unhealthy
 	if k := b.KillTimeout; k != nil && (out.KillTimeout == nil || *k < *out.KillTimeout) {
 		out.KillTimeout = k
 	}

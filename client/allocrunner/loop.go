@@ -465,9 +465,13 @@ func (r *Runner) judgeHealth() time.Duration {
 		return 0
 	}
 	v := healthView{Begun: local.Begun, Tasks: r.taskViews()}
+	var by string
 	var wanted bool
-	if v.MinHealthyTime, v.HealthyDeadline, wanted = healthTerms(alloc); !wanted {
+	if v.MinHealthyTime, v.HealthyDeadline, by, wanted = healthTerms(alloc); !wanted {
 		return 0
+	}
+	if by != structs.HealthCheckTaskStates {
+		v.Checks = checksOf(alloc, r.cfg.Checks)
 	}
 	for i, t := range r.tasks {
 		tv := t.runner.View()
@@ -476,11 +480,16 @@ func (r *Runner) judgeHealth() time.Duration {
 		v.StartedAt = append(v.StartedAt, tv.State.StartedAt)
 	}
 	now := r.cfg.Clock.Now()
-	healthy, again := judge(v, now)
-	if healthy == nil {
-		return again
+	found := judge(v, now)
+	if found.Healthy == nil {
+		return found.Again
 	}
-	status := &structs.AllocDeploymentStatus{Healthy: healthy, Timestamp: now.UTC()}
+	if !*found.Healthy {
+		for _, t := range r.tasks {
+			t.runner.Emit(taskrunner.EventAllocUnhealthy(found.Reason))
+		}
+	}
+	status := &structs.AllocDeploymentStatus{Healthy: found.Healthy, Timestamp: now.UTC()}
 	if alloc.DeploymentStatus != nil {
 		status.Canary = alloc.DeploymentStatus.Canary
 	}

@@ -53,18 +53,37 @@ func (r *Runner) RestartTask(name string, terms Terms) error {
 
 // RestartRunning restarts the allocation with all tasks that run now; taskrunner.ErrNotRunning when none does.
 func (r *Runner) RestartRunning(terms Terms) error {
+	return r.restart(RestartAll{Tasks: r.running(), Reason: reasonRestartRun}, terms)
+}
+
+// running names the tasks that run, without poststop tasks.
+func (r *Runner) running() []string {
 	running := []string{}
 	for _, t := range r.tasks {
 		if v := t.runner.View(); v.State.State == structs.TaskStateRunning && t.role != rolePoststop {
 			running = append(running, t.name)
 		}
 	}
-	return r.restart(RestartAll{Tasks: running, Reason: reasonRestartRun}, terms)
+	return running
 }
 
 // RestartAll ends all tasks and begins their lifecycle anew, those included that have ended.
 func (r *Runner) RestartAll(terms Terms) error {
 	return r.restart(RestartAll{Reason: reasonRestartAll}, terms)
+}
+
+// RestartUnhealthy restarts a task, or with no name the allocation with all tasks that run, because a check says so: in the
+// order of any restart, but by the terms of the restart policy. It is nothing to do for what does not run.
+func (r *Runner) RestartUnhealthy(name, reason string) error {
+	if name != "" {
+		t := r.find(name)
+		if t == nil {
+			return unknownTask(name)
+		}
+		_, err := t.runner.Restart(taskrunner.Order{Reason: reason, Unhealthy: true})
+		return err
+	}
+	return r.restart(RestartAll{Tasks: r.running(), Reason: reason, Unhealthy: true}, Terms{})
 }
 
 // restart notes a restart of the allocation, or joins it to the one under way, whose waits it may cut. It returns once

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/service/check"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
 	"github.com/nomadlite/nomadlite/internal/boottime"
 	"github.com/nomadlite/nomadlite/structs"
@@ -43,6 +44,8 @@ type Config struct {
 	// Previous, when not nil, finds an allocation on this node that has to be over before alloc begins, with what is
 	// closed then; nil when there is none, or none any more.
 	Previous func(alloc *structs.Allocation) (id string, over <-chan struct{})
+	// Checks tells how the checks of an allocation stand; Look is to be called when that has changed. nil when there are none.
+	Checks func(allocID string) map[string]check.Standing
 	// Hold, when not nil, keeps tasks from being started until it is closed.
 	Hold           <-chan struct{}
 	MaxKillTimeout time.Duration
@@ -222,6 +225,12 @@ func (r *Runner) changeLocked(f func(l *Local)) <-chan struct{} {
 	return durable
 }
 
+// Look has the allocation's health judged anew.
+func (r *Runner) Look() { r.nudge() }
+
+// HookData is what a hook of the allocation keeps; it must not be changed.
+func (r *Runner) HookData(name string) map[string]string { return (*journal)(r).Record(name).Data }
+
 func (r *Runner) nudge() {
 	select {
 	case r.wake <- struct{}{}:
@@ -297,7 +306,7 @@ func (r *Runner) wantedTerms() taskrunner.Order {
 		return taskrunner.Order{NoShutdownDelay: true, KillTimeout: new(time.Duration)}
 	}
 	if a := r.local.RestartAll; a != nil && r.local.Cause == NotEnding {
-		return taskrunner.Order{NoShutdownDelay: a.NoShutdownDelay, KillTimeout: a.KillTimeout}
+		return taskrunner.Order{NoShutdownDelay: a.NoShutdownDelay, KillTimeout: a.KillTimeout, Unhealthy: a.Unhealthy}
 	}
 	if !r.alloc.ServerTerminal() {
 		return taskrunner.Order{}

@@ -36,6 +36,14 @@ func (e *endpoint) allocStats(w http.ResponseWriter, r *route.Request) error {
 	return answer(w, r, stats.Sum(tasks, time.Now().UnixNano()))
 }
 
+func (e *endpoint) allocChecks(w http.ResponseWriter, r *route.Request) error {
+	alloc, err := e.Alloc(r.Param("alloc_id"))
+	if err != nil {
+		return err
+	}
+	return answer(w, r, alloc.Checks())
+}
+
 func (e *endpoint) restart(w http.ResponseWriter, r *route.Request) error {
 	var req structs.AllocationRestartRequest
 	if err := decode(r, &req); err != nil {

@@ -22,8 +22,15 @@ type Alloc interface {
 	RestartRunning(terms allocrunner.Terms) error
 	RestartAll(terms allocrunner.Terms) error
 	Signal(ctx context.Context, task, signal string) error
-	Stats(ctx context.Context, task string) (map[string]*structs.TaskResourceUsage, error)
+	Observer
 	Commands
+}
+
+// Observer tells how an allocation does.
+type Observer interface {
+	Stats(ctx context.Context, task string) (map[string]*structs.TaskResourceUsage, error)
+	// Checks are the newest results of its checks.
+	Checks() structs.AllocCheckStatuses
 }
 
 // Commands are what can be run beside the tasks of an allocation.
@@ -71,6 +78,8 @@ func Routes(b Backend, l Locate) []route.Route {
 		ofAlloc(nil, "/v1/client/fs/stream/{alloc_id}", true, e.stream),
 		ofAlloc(nil, "/v1/client/fs/logs/{alloc_id}", true, e.logs),
 		ofAlloc(nil, "/v1/client/allocation/{alloc_id}/stats", false, e.allocStats),
+		ofAlloc(nil, "/v1/client/allocation/{alloc_id}/checks", false, e.allocChecks),
+		ofAlloc(nil, "/v1/allocation/{alloc_id}/checks", false, e.allocChecks),
 		ofAlloc(put, "/v1/client/allocation/{alloc_id}/restart", false, e.restart),
 		ofAlloc(put, "/v1/client/allocation/{alloc_id}/signal", false, e.signal),
 		ofAlloc(nil, "/v1/client/allocation/{alloc_id}/gc", false, e.collectAlloc),

@@ -346,3 +346,8 @@ func TestFiguresAndGarbage(t *testing.T) {
 		t.Errorf("collected %q", got)
 	}
 }
+
+func (a *fakeAlloc) Checks() structs.AllocCheckStatuses {
+	return structs.AllocCheckStatuses{"c1": {ID: "c1", Check: "up", Group: "j.g[0]", Mode: structs.CheckHealthiness,
+		Service: "web", Status: structs.CheckSuccess, StatusCode: 200, Output: "nomad: http ok", Timestamp: 1700000000}}
+}

@@ -6,6 +6,9 @@
 // whatever happened in between. Leaving is the one thing that is waited for: a hook's PreKill returns once the servers
 // have taken the services away (or cannot be reached), and only then does shutdown_delay begin.
 //
+// The hooks also tell check.Board which checks the services have and when the tasks run, so that checks are asked only
+// while what they ask is there. They end first of all when something is to stop.
+//
 // Invariants: a registration's id depends on nothing that changes in the life of its allocation; to say the same again
 // costs nothing; after PreKill nothing is offered any more, whatever update arrives.
 package service

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/service/check"
 	"github.com/nomadlite/nomadlite/client/taskenv"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -13,12 +14,14 @@ import (
 // Context is what the hooks know of the node.
 type Context struct {
 	Registry *Registry
+	Checks   *check.Board
 	Node     func() *structs.Node
 	// Env gives the environment in whose terms a task's services are written, or with a nil task those of a group.
 	Env func(alloc *structs.Allocation, task *structs.Task) *taskenv.Env
 }
 
-const hookName = "services"
+// HookName is the name of both hooks.
+const HookName = "services"
 
 // The hooks note in their data that their services are offered: an update must not offer what has left already.
 func offeredData() map[string]string { return map[string]string{"offered": "true"} }
@@ -27,7 +30,7 @@ func leftData() map[string]string { return map[string]string{} }
 
 func isOffered(data map[string]string) bool { return data["offered"] != "" }
 
-// offer makes the registrations and hands them to the registry.
+// offer makes the registrations and the checks, and hands them on.
 func (c Context) offer(alloc *structs.Allocation, task *structs.Task, services []*structs.Service) error {
 	in := Input{Alloc: alloc, Node: c.Node(), Services: c.Env(alloc, task).ReplaceServices(services)}
 	if task != nil {
@@ -37,7 +40,27 @@ func (c Context) offer(alloc *structs.Allocation, task *structs.Task, services [
 	if err != nil {
 		return fmt.Errorf("register services: %w", err)
 	}
+	checks, err := in.checks(services)
+	if err != nil {
+		return fmt.Errorf("register services: %w", err)
+	}
+	c.Checks.Offer(alloc.ID, in.Task, checks)
 	c.Registry.Set(Owner(alloc.ID, in.Task), list)
+	return nil
+}
+
+// Restore has the checks of a group asked again whose services an earlier agent had offered: no point of the group is run
+// when an agent is restarted. data is what GroupHook had kept.
+func (c Context) Restore(alloc *structs.Allocation, data map[string]string) error {
+	group := alloc.Group()
+	if !isOffered(data) || group == nil || len(group.Services) == 0 {
+		return nil
+	}
+	checks, err := Input{Alloc: alloc, Node: c.Node(), Services: c.Env(alloc, nil).ReplaceServices(group.Services)}.checks(group.Services)
+	if err != nil {
+		return fmt.Errorf("restore checks: %w", err)
+	}
+	c.Checks.Offer(alloc.ID, "", checks)
 	return nil
 }
 
@@ -50,10 +73,11 @@ var (
 	_ hook.AllocPreKiller  = (*GroupHook)(nil)
 	_ hook.AllocResumer    = (*GroupHook)(nil)
 	_ hook.AllocPostrunner = (*GroupHook)(nil)
+	_ hook.AllocDestroyer  = (*GroupHook)(nil)
 )
 
 // Name is the hook's name.
-func (*GroupHook) Name() string { return hookName }
+func (*GroupHook) Name() string { return HookName }
 
 // Prerun offers the services.
 func (h *GroupHook) Prerun(_ context.Context, r *hook.AllocRequest, resp *hook.AllocResponse) error {
@@ -84,6 +108,7 @@ func (h *GroupHook) Update(_ context.Context, r *hook.AllocRequest, _ *hook.Allo
 // PreKill takes the services away before anything is waited for or stopped.
 func (h *GroupHook) PreKill(ctx context.Context, r *hook.AllocRequest, resp *hook.AllocResponse) error {
 	resp.Data = leftData()
+	h.Checks.Withdraw(r.Alloc.ID, "")
 	if len(r.Alloc.Group().Services) == 0 {
 		return nil
 	}
@@ -93,7 +118,14 @@ func (h *GroupHook) PreKill(ctx context.Context, r *hook.AllocRequest, resp *hoo
 // Postrun makes sure that nothing stays of an allocation that ended by itself.
 func (h *GroupHook) Postrun(_ context.Context, r *hook.AllocRequest, resp *hook.AllocResponse) error {
 	resp.Data = leftData()
+	h.Checks.Withdraw(r.Alloc.ID, "")
 	h.Registry.Set(Owner(r.Alloc.ID, ""), nil)
+	return nil
+}
+
+// Destroy forgets the results of the checks, which until then tell people why an allocation was not healthy.
+func (h *GroupHook) Destroy(_ context.Context, r *hook.AllocRequest, _ *hook.AllocResponse) error {
+	h.Checks.Drop(r.Alloc.ID)
 	return nil
 }
 
@@ -108,6 +140,7 @@ type TaskHook struct {
 
 var (
 	_ hook.TaskPoststarter = (*TaskHook)(nil)
+	_ hook.TaskReattacher  = (*TaskHook)(nil)
 	_ hook.TaskUpdater     = (*TaskHook)(nil)
 	_ hook.TaskPreKiller   = (*TaskHook)(nil)
 	_ hook.TaskExiter      = (*TaskHook)(nil)
@@ -115,7 +148,7 @@ var (
 )
 
 // Name is the hook's name.
-func (*TaskHook) Name() string { return hookName }
+func (*TaskHook) Name() string { return HookName }
 
 // Poststart offers the services.
 func (h *TaskHook) Poststart(_ context.Context, r *hook.TaskRequest, resp *hook.TaskResponse) error {
@@ -123,11 +156,29 @@ func (h *TaskHook) Poststart(_ context.Context, r *hook.TaskRequest, resp *hook.
 	defer h.mu.Unlock()
 	h.left = false
 	resp.Data = offeredData() // also without services: an update may bring some
+	h.Checks.TaskUp(r.Alloc.ID, r.Task.Name, isMain(r.Task), true)
 	if len(r.Task.Services) == 0 {
 		return nil
 	}
 	return h.offer(r.Alloc, r.Task, r.Task.Services)
 }
+
+// Reattach has the checks asked again of a task which an earlier agent had started, unless it was ending already.
+func (h *TaskHook) Reattach(_ context.Context, r *hook.TaskRequest, _ *hook.TaskResponse) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.left || !isOffered(r.Data) {
+		return nil
+	}
+	h.Checks.TaskUp(r.Alloc.ID, r.Task.Name, isMain(r.Task), false)
+	if len(r.Task.Services) == 0 {
+		return nil
+	}
+	return h.offer(r.Alloc, r.Task, r.Task.Services)
+}
+
+// isMain says that a task is one for whose sake the allocation is there.
+func isMain(t *structs.Task) bool { return t.Lifecycle == nil || t.Lifecycle.Hook == "" }
 
 // Update offers what changed, as long as the task runs.
 func (h *TaskHook) Update(_ context.Context, r *hook.TaskRequest, _ *hook.TaskResponse) error {
@@ -165,5 +216,7 @@ func (h *TaskHook) leave(r *hook.TaskRequest, resp *hook.TaskResponse) {
 	defer h.mu.Unlock()
 	h.left = true
 	resp.Data = leftData()
+	h.Checks.TaskDown(r.Alloc.ID, r.Task.Name)
+	h.Checks.Withdraw(r.Alloc.ID, r.Task.Name)
 	h.Registry.Set(Owner(r.Alloc.ID, r.Task.Name), nil)
 }

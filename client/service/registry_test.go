@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/client/service/check"
 	"github.com/nomadlite/nomadlite/client/taskenv"
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -76,6 +77,10 @@ func (s fakeStore) SaveServices(owner string, list []*structs.ServiceRegistratio
 	}
 	s[owner] = list
 }
+
+type noChecks struct{}
+
+func (noChecks) SaveChecks(string, []structs.AllocCheckStatus) {}
 
 func reg(id string, tags ...string) *structs.ServiceRegistration {
 	return &structs.ServiceRegistration{ID: id, ServiceName: id, Namespace: "default", Tags: tags}
@@ -238,7 +243,7 @@ func TestHooksFollowTheLifeOfATask(t *testing.T) {
 		alloc.Job = &structs.Job{TaskGroups: []*structs.TaskGroup{{Name: structs.Ptr("g"), Services: []*structs.Service{
 			{Name: "group-${NOMAD_ALLOC_ID}", Provider: "nomad", PortLabel: "http"}}}}}
 		task := &structs.Task{Name: "t", Services: []*structs.Service{{Name: "task", Provider: "nomad", Tags: []string{"${NOMAD_TASK_NAME}"}}}}
-		ctx := Context{Registry: r, Node: testNode, Env: func(a *structs.Allocation, t *structs.Task) *taskenv.Env {
+		ctx := Context{Registry: r, Checks: check.New(check.Config{Store: noChecks{}}), Node: testNode, Env: func(a *structs.Allocation, t *structs.Task) *taskenv.Env {
 			return taskenv.Build(taskenv.Input{Alloc: a, Task: t, Node: testNode()})
 		}}
 		group, own := &GroupHook{Context: ctx}, &TaskHook{Context: ctx}

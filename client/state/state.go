@@ -27,20 +27,22 @@ const Version = 1
 type Bucket string
 
 // The tables: allocations by id, job specifications by SpecKey, the runners' records by allocation id and by
-// TaskKey, the services that are offered by their owner, and the node's own values.
+// TaskKey, the services that are offered by their owner, the results of
+// checks by allocation id, and the node's own values.
 const (
 	Allocs   Bucket = "allocs"
 	Jobs     Bucket = "jobs"
 	Runs     Bucket = "runs"
 	Tasks    Bucket = "tasks"
 	Services Bucket = "services"
+	Checks   Bucket = "checks"
 	Node     Bucket = "node"
 
 	meta Bucket = "meta"
 )
 
 var (
-	buckets    = []Bucket{Allocs, Jobs, Runs, Tasks, Services, Node, meta}
+	buckets    = []Bucket{Allocs, Jobs, Runs, Tasks, Services, Checks, Node, meta}
 	versionKey = []byte("version")
 )
 

@@ -102,6 +102,13 @@ func EventGroupDelay(d time.Duration) *structs.TaskEvent {
 	return delayEvent(fmt.Sprintf("Waiting for group shutdown_delay of %s before killing the task.", d))
 }
 
+// EventAllocUnhealthy says why the task's allocation is not healthy for its deployment.
+func EventAllocUnhealthy(message string) *structs.TaskEvent {
+	e := event(structs.TaskAllocUnhealthy, message, map[string]string{"message": message})
+	e.Message = message
+	return e
+}
+
 // EventSkippingDelay says that a shutdown delay is skipped or cut short.
 func EventSkippingDelay() *structs.TaskEvent {
 	e := event(structs.TaskSkippingShutdownDelay, "Skipping shutdown delay", nil)

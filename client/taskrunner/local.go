@@ -37,6 +37,9 @@ type Order struct {
 	Quiet           bool   // the reason's own event was emitted already
 	// Park says of a restart that the task, once down, waits to be released: the whole allocation goes down first.
 	Park bool
+	// Unhealthy says of a restart that nobody asked for it but the task's checks: its restart policy decides, as after a
+	// failure.
+	Unhealthy bool
 }
 
 // hasten gives o with the stricter terms of both.
@@ -46,6 +49,7 @@ func (o *Order) hasten(other Order) *Order {
 		out = *o
 		out.NoShutdownDelay = o.NoShutdownDelay || other.NoShutdownDelay
 		out.Park = o.Park || other.Park
+		out.Unhealthy = o.Unhealthy && other.Unhealthy // whoever asks for a restart gets it
 		if k := other.KillTimeout; k != nil && (out.KillTimeout == nil || *k < *out.KillTimeout) {
 			out.KillTimeout = k
 		}

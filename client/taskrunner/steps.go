@@ -198,7 +198,7 @@ func (r *Runner) decided(d restart.Decision, memory restart.Memory) func(first .
 			first = append(first, next)
 		}
 		r.change(func(l *Local) {
-			parked := l.parking()
+			parked, waits := l.parking(), l.Restart != nil && l.Restart.Unhealthy
 			l.Memory, l.Restart = memory, nil
 			if d.Verdict != restart.Again {
 				l.Phase = Finishing
@@ -206,7 +206,7 @@ func (r *Runner) decided(d restart.Decision, memory restart.Memory) func(first .
 			}
 			l.Phase, l.Handle, l.Exit, l.Parked = Backoff, nil, nil, parked
 			l.Until = boottime.After(r.cfg.Clock, d.Delay)
-			if parked { // whoever releases it has waited already
+			if parked && !waits { // whoever releases it has waited already
 				l.Until = boottime.Deadline{}
 			}
 			s := *l.State
@@ -286,7 +286,7 @@ func (r *Runner) handleExit(ctx context.Context) {
 		return
 	}
 	r.mu.Lock()
-	stopping, requested, killErr := r.local.Stop != nil, r.local.Restart != nil, r.killErr
+	stopping, order, killErr := r.local.Stop != nil, r.local.Restart, r.killErr
 	policy := restart.PolicyOf(structs.Val(r.alloc.Job.Type), r.task, r.alloc.Group())
 	memory := r.local.Memory
 	r.mu.Unlock()
@@ -294,7 +294,8 @@ func (r *Runner) handleExit(ctx context.Context) {
 		r.change(func(l *Local) { l.Phase = Finishing }, eventKilled(killErr))
 		return
 	}
-	ended := restart.Ended{Success: exit.Result().Successful(), Requested: requested}
+	unhealthy := order != nil && order.Unhealthy
+	ended := restart.Ended{Success: exit.Result().Successful() && !unhealthy, Requested: order != nil && !unhealthy}
 	r.decided(restart.Decide(policy, memory, ended, r.cfg.Clock.Now(), r.cfg.Random()))()
 }
 

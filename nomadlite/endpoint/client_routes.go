@@ -21,7 +21,7 @@ func clientRoutes(b *Backend) []route.Route {
 	get := []string{http.MethodGet}
 	add(b.NodeOfAlloc, get, "/v1/client/fs/ls/{alloc_id}", "/v1/client/fs/stat/{alloc_id}", "/v1/client/fs/readat/{alloc_id}",
 		"/v1/client/fs/cat/{alloc_id}", "/v1/client/fs/stream/{alloc_id}", "/v1/client/fs/logs/{alloc_id}",
-		"/v1/client/allocation/{alloc_id}/stats")
+		"/v1/client/allocation/{alloc_id}/stats", "/v1/client/allocation/{alloc_id}/checks", "/v1/allocation/{alloc_id}/checks")
 	add(b.NodeOfAlloc, []string{http.MethodPut, http.MethodPost},
 		"/v1/client/allocation/{alloc_id}/restart", "/v1/client/allocation/{alloc_id}/signal")
 	add(b.NodeOfAlloc, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/allocation/{alloc_id}/gc")
@@ -34,8 +34,6 @@ func clientRoutes(b *Backend) []route.Route {
 	add(b.NodeOfBody, []string{http.MethodGet, http.MethodPut, http.MethodPost}, "/v1/client/metadata")
 
 	for _, row := range []struct{ methods, path, what string }{
-		{"GET", "/v1/client/allocation/{alloc_id}/checks", "service discovery"},
-		{"GET", "/v1/allocation/{alloc_id}/checks", "service discovery"},
 		{"GET", "/v1/client/allocation/{alloc_id}/snapshot", "a snapshot of an allocation's disk"},
 		{"GET PUT POST", "/v1/client/allocation/{alloc_id}/pause", "a task schedule"},
 	} {
