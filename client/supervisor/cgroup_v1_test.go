@@ -461,7 +461,7 @@ func TestTheCgroupAboveAllTasksWeighsMoreThanAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(top, "below", "cpu.shares")
-	if got, want := mustRead(t, file), fmt.Sprintln(min(10240*runtime.NumCPU(), maxShares)); got != want {
+	if got, want := mustRead(t, file), fmt.Sprint(min(10240*runtime.NumCPU(), maxShares)); got != want {
 		t.Errorf("it weighs %q, want %q", got, want)
 	}
 	if err := os.WriteFile(file, []byte("77"), 0o644); err != nil {
@@ -471,7 +471,7 @@ func TestTheCgroupAboveAllTasksWeighsMoreThanAProcess(t *testing.T) {
 	if err := createV1(made, h.mount); err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRead(t, file); got != "77\n" {
+	if got := mustRead(t, file); got != "77" {
 		t.Errorf("what an operator had set is now %q", got)
 	}
 }
