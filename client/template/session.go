@@ -361,10 +361,11 @@ func (s *session) act(ctx context.Context) {
 	s.mu.Unlock()
 	if len(todo.restart) > 0 {
 		const why = "Template with change_mode restart re-rendered"
-		s.control.Emit(taskrunner.EventTemplate(why + ": " + strings.Join(todo.restart, ", ")))
-		if err := s.control.Restart(why); err != nil {
-			s.cfg.Logger.Debug("no restart of a task that is down", "error", err)
+		if err := s.control.Restart(why); err != nil { // which its events do not tell of
+			s.cfg.Logger.Debug("no restart of a task that is down or is to end", "error", err)
+			return
 		}
+		s.control.Emit(taskrunner.EventTemplate(why + ": " + strings.Join(todo.restart, ", ")))
 		return // what is started anew has seen it all
 	}
 	for _, signal := range todo.signals {

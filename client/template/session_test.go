@@ -21,6 +21,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/taskenv"
+	"github.com/nomadlite/nomadlite/client/taskrunner"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -71,6 +72,7 @@ type fakeTask struct {
 	mu    sync.Mutex
 	begin time.Time
 	asked []string
+	ends  bool // it is to end, and is not started anew
 }
 
 func (f *fakeTask) note(format string, args ...any) {
@@ -88,6 +90,9 @@ func (f *fakeTask) list() []string {
 }
 
 func (f *fakeTask) Restart(reason string) error {
+	if f.ends {
+		return taskrunner.ErrNotRunning
+	}
 	f.note("restart")
 	return nil
 }
@@ -102,7 +107,7 @@ func (f *fakeTask) Exec(_ context.Context, command []string) (int, string, error
 func (f *fakeTask) Fail(reason string) { f.note("fail %s", reason) }
 func (f *fakeTask) Emit(events ...*structs.TaskEvent) {
 	for _, e := range events {
-		if strings.HasPrefix(e.DisplayMessage, "Missing") {
+		if strings.HasPrefix(e.DisplayMessage, "Missing") || f.ends {
 			f.note("%s", e.DisplayMessage)
 		}
 	}
@@ -229,6 +234,20 @@ func TestWaitAndSplay(t *testing.T) {
 		b.asks("17s restart")
 		b.servers.set("db", 4) // another index, the same content
 		goes(time.Minute)
+		b.asks()
+	})
+}
+
+// A task that waits for its shutdown delay is not started anew, and its events do not say so.
+func TestNoRestartIsToldOfATaskThatEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(t, port("db", "restart", "", 0))
+		defer b.end()
+		b.start()
+		b.task.ends = true
+		b.servers.set("db", 1)
+		goes(time.Minute)
+		b.has("local/0", "1") // it runs on for a while
 		b.asks()
 	})
 }
