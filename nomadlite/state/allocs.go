@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-memdb"
@@ -11,8 +12,25 @@ import (
 	"github.com/nomadlite/nomadlite/structs"
 )
 
+// allocsTable has no rows of its own: allocations are held by the rows by id of table alloc_rows, which putAlloc and
+// deleteAlloc change.
 func allocsTable() *table {
 	t := plainTable(TableAllocs, func(a *structs.Allocation) string { return a.ID })
+	t.indexes = nil
+	t.held = func(v *view, id string) any {
+		if alloc := allocByID(v, nil, id); alloc != nil {
+			return alloc
+		}
+		return nil
+	}
+	t.save = func(v *view, put func(any) error) error {
+		for alloc := range allocsByPrefix(v, nil, "") {
+			if err := put(alloc); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	t.restore = func(tx *Txn, decode func(any) error) error {
 		var alloc *structs.Allocation
 		if err := decode(&alloc); err != nil {
@@ -32,7 +50,25 @@ func allocsTable() *table {
 
 // Alloc gives an allocation by id, nil when there is none.
 func (r Reader) Alloc(ws memdb.WatchSet, id string) *structs.Allocation {
-	return get[*structs.Allocation](r.at(), ws, TableAllocs, indexID, id)
+	return allocByID(r.at(), ws, id)
+}
+
+func allocByID(v *view, ws memdb.WatchSet, id string) *structs.Allocation {
+	return get[*allocRow](v, ws, tableAllocRows, indexID, allocRowKey(rowByID, shelfOf(id))).byID(id)
+}
+
+// allocsByPrefix gives the allocations whose id begins with prefix, by id.
+func allocsByPrefix(v *view, ws memdb.WatchSet, prefix string) iter.Seq[*structs.Allocation] {
+	rows := scan[*allocRow](v, ws, tableAllocRows, indexID, allocRowKey(rowByID, shelfOf(prefix)))
+	return func(yield func(*structs.Allocation) bool) {
+		for row := range rows {
+			for alloc := range row.all() {
+				if strings.HasPrefix(alloc.ID, prefix) && !yield(alloc) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Allocs gives the allocations of a namespace (structs.AllNamespaces: of all), by id.
@@ -42,7 +78,7 @@ func (r Reader) Allocs(ws memdb.WatchSet, namespace string) iter.Seq[*structs.Al
 
 // AllocsByPrefix gives the allocations whose id begins with prefix, by id.
 func (r Reader) AllocsByPrefix(ws memdb.WatchSet, namespace, prefix string) iter.Seq[*structs.Allocation] {
-	return allocsIn(namespace, scan[*structs.Allocation](r.at(), ws, TableAllocs, indexID, prefix))
+	return allocsIn(namespace, allocsByPrefix(r.at(), ws, prefix))
 }
 
 // AllocsByCreate gives the allocations in the order in which they were made, or the newest first.

@@ -146,16 +146,16 @@ func TestWaitIndex(t *testing.T) {
 	}
 }
 
-// TestWatchesAreNarrow: a reader hears of what it asked for and of nothing else.
+// TestWatchesAreNarrow: a reader hears of what it asked for and of nothing else, or of an allocation whose id begins alike.
 func TestWatchesAreNarrow(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"web", "db"} {
 		w.register(testJob(id, "service", "g"), testEval("first-"+id, id))
-		w.place(id, testAlloc("a-"+id, "g", "node-"+id, 1))
+		w.place(id, testAlloc(id+"-a", "g", "node-"+id, 1))
 	}
 	reads := map[string]func(ws memdb.WatchSet, id string){
 		"job":            func(ws memdb.WatchSet, id string) { w.store.Job(ws, "default", id) },
-		"allocation":     func(ws memdb.WatchSet, id string) { w.store.Alloc(ws, "a-"+id) },
+		"allocation":     func(ws memdb.WatchSet, id string) { w.store.Alloc(ws, id+"-a") },
 		"job's allocs":   func(ws memdb.WatchSet, id string) { w.store.AllocsByJob(ws, "default", id) },
 		"node's allocs":  func(ws memdb.WatchSet, id string) { w.store.AllocsByNode(ws, "node-"+id) },
 		"eval's allocs":  func(ws memdb.WatchSet, id string) { w.store.AllocsByEval(ws, "eval-node-"+id) },
@@ -175,7 +175,7 @@ func TestWatchesAreNarrow(t *testing.T) {
 		if _, err := tx.RegisterJob(JobRegistration{Job: changed, Eval: testEval("e", "web"), Now: w.now()}); err != nil {
 			return err
 		}
-		tx.ObserveAlloc(&structs.AllocObservation{AllocID: "a-web", ObservedStatus: "running"}, w.now())
+		tx.ObserveAlloc(&structs.AllocObservation{AllocID: "web-a", ObservedStatus: "running"}, w.now())
 		return nil
 	})
 	for name, set := range sets {

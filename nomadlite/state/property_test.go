@@ -171,7 +171,7 @@ func (m *machine) check() {
 			usage[alloc.NodeID].Add(alloc)
 		}
 		refs[specKey(alloc.Namespace, alloc.JobID, alloc.JobModifyIndex)]++
-		for _, key := range []string{allocRowKey(rowAll, rowAll), allocRowKey(rowByNode, alloc.NodeID), allocRowKey(rowByEval, alloc.EvalID),
+		for _, key := range []string{allocRowKey(rowByID, shelfOf(alloc.ID)), allocRowKey(rowAll, rowAll), allocRowKey(rowByNode, alloc.NodeID), allocRowKey(rowByEval, alloc.EvalID),
 			allocRowKey(rowByJob, joinKey(alloc.Namespace, alloc.JobID)), allocRowKey(rowByDeployment, alloc.DeploymentID)} {
 			rows[key] = append(rows[key], alloc)
 		}
@@ -239,7 +239,7 @@ func (m *machine) checkRows(want map[string][]*structs.Allocation) {
 	for row := range scan[*allocRow](m.store.head(), nil, tableAllocRows, indexID, "") {
 		seen++
 		allocs := want[row.key]
-		slices.SortFunc(allocs, compareAllocs)
+		slices.SortFunc(allocs, editRow(row.key[:1], row.key, nil).compare)
 		live := 0
 		for _, alloc := range allocs {
 			if !alloc.TerminalStatus() {

@@ -43,7 +43,8 @@ const (
 // table is the one registered value of a table.
 type table struct {
 	name    string
-	indexes []*memdb.IndexSchema
+	indexes []*memdb.IndexSchema // none: another table holds the rows, held finds them
+	held    func(v *view, key string) any
 	// rowKey gives a row's key in index id.
 	rowKey func(row any) string
 	// item gives what the change feed shows of a row, nil for nothing. A nil func keeps the table out of the feed.
@@ -54,6 +55,14 @@ type table struct {
 	save func(v *view, put func(record any) error) error
 	// restore decodes one record and stores it.
 	restore func(tx *Txn, decode func(record any) error) error
+}
+
+// row gives the row with that key, nil when there is none.
+func (t *table) row(v *view, key string) any {
+	if t.held != nil {
+		return t.held(v, key)
+	}
+	return get[any](v, nil, t.name, indexID, key)
 }
 
 // tables lists all tables in the order in which they are restored.
@@ -98,6 +107,9 @@ func newRegistry(list []*table) (*registry, error) {
 			return nil, fmt.Errorf("register table %q: a table has a key and is either saved and restored, or derived", t.name)
 		}
 		r.byName[t.name] = t
+		if t.held != nil {
+			continue
+		}
 		schema := &memdb.TableSchema{Name: t.name, Indexes: make(map[string]*memdb.IndexSchema)}
 		for _, index := range t.indexes {
 			if schema.Indexes[index.Name] != nil {

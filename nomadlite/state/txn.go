@@ -62,7 +62,8 @@ func lookup[T any](tx *Txn, table, key string) T {
 		row, _ := c.after.(T)
 		return row
 	}
-	return get[T](tx.base, nil, table, indexID, key)
+	row, _ := tx.store.tables.byName[table].row(tx.base, key).(T)
+	return row
 }
 
 // put stores a row under its own key.
@@ -85,7 +86,7 @@ func (tx *Txn) change(t *table, key string) *rowChange {
 	}
 	c := rows[key]
 	if c == nil {
-		c = &rowChange{table: t, before: get[any](tx.base, nil, t.name, indexID, key)}
+		c = &rowChange{table: t, before: t.row(tx.base, key)}
 		c.after = c.before
 		rows[key] = c
 		tx.order = append(tx.order, c)
@@ -113,6 +114,7 @@ func (tx *Txn) flush() error {
 		switch {
 		case c.after == nil && c.before == nil:
 			continue
+		case c.table.held != nil: // written by the table that holds it
 		case c.after == nil:
 			err = mtx.Delete(c.table.name, c.before)
 		default:
