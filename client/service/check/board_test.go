@@ -57,6 +57,12 @@ func (w *world) SaveChecks(allocID string, list []structs.AllocCheckStatus) {
 
 func (w *world) changed(string) {}
 
+func (w *world) set(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
 // take gives what was noted since the last call.
 func (w *world) take(list *[]string) string {
 	synctest.Wait()
@@ -112,7 +118,7 @@ func TestChecksAreAskedWhileTheirTaskRuns(t *testing.T) {
 		w.TaskUp("a1", "side", false, true)
 		time.Sleep(time.Minute)
 		w.want("asked of a sidecar", w.take(&w.asked), "")
-		w.begin = time.Now()
+		w.set(func() { w.begin = time.Now() })
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(11 * time.Second)
 		got := strings.Split(w.take(&w.asked), "\n")
@@ -149,7 +155,7 @@ func TestAStopEndsAQuestionAtOnceAndItsAnswerCountsForNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		s := spec("c", "web")
 		s.Check.CheckRestart = &structs.CheckRestart{Limit: 1}
-		w.hangs = true
+		w.set(func() { w.hangs = true })
 		w.Offer("a1", "web", []Spec{s})
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(time.Second)
@@ -167,7 +173,7 @@ func TestAStopEndsAQuestionAtOnceAndItsAnswerCountsForNothing(t *testing.T) {
 
 func TestAHangingCheckFailsAfterItsTimeoutAndIsAskedByItsInterval(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.hangs = true
+		w.set(func() { w.hangs = true })
 		w.Offer("a1", "web", []Spec{spec("c", "web")})
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(2400 * time.Millisecond)
@@ -176,11 +182,11 @@ func TestAHangingCheckFailsAfterItsTimeoutAndIsAskedByItsInterval(t *testing.T) 
 		w.want("status", w.status("a1"), "c=failure")
 		time.Sleep(10 * time.Second)
 		w.want("asked", w.take(&w.asked), "a1/c@500ms\na1/c@10.5s")
-		w.hangs = false
+		w.set(func() { w.hangs = false })
 		slow := spec("slow", "web")
 		slow.Check.Interval, slow.Check.Timeout = time.Second, 5*time.Second
-		w.hangs = true
-		w.begin = time.Now()
+		w.set(func() { w.hangs = true })
+		w.set(func() { w.begin = time.Now() })
 		w.Offer("a1", "web", []Spec{slow})
 		time.Sleep(11 * time.Second)
 		w.want("one at a time", w.take(&w.asked), "a1/slow@50ms\na1/slow@5.05s\na1/slow@10.05s")
@@ -191,13 +197,13 @@ func TestCheckRestartKeepsToLimitAndGrace(t *testing.T) {
 	inBubble(t, func(w *world) {
 		s := spec("c", "web")
 		s.Check.CheckRestart = &structs.CheckRestart{Limit: 2, Grace: structs.Ptr(25 * time.Second)}
-		w.fails["c"] = true
+		w.set(func() { w.fails["c"] = true })
 		w.Offer("a1", "web", []Spec{s})
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(45 * time.Second) // failures at 0.5, 10.5 and 20.5 s are within grace
 		w.want("restarts", w.take(&w.told), `a1/web: healthcheck: check "c" unhealthy @40.5s`)
 		w.TaskDown("a1", "web")
-		w.begin = time.Now()
+		w.set(func() { w.begin = time.Now() })
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(45 * time.Second)
 		w.want("restarts of the next process", w.take(&w.told), `a1/web: healthcheck: check "c" unhealthy @40.5s`)
@@ -213,8 +219,8 @@ func TestARestartedAgentGoesOnWithWhatWasKnown(t *testing.T) {
 		w.TaskUp("a1", "web", true, true)
 		time.Sleep(time.Second)
 		w.want("status", w.status("a1"), "c=success")
-		saved = w.saved["a1"]
-		w.hangs = true
+		w.set(func() { saved = w.saved["a1"] })
+		w.set(func() { w.hangs = true })
 		time.Sleep(10 * time.Second) // the agent ends while it asks
 	})
 	inBubble(t, func(w *world) {
@@ -246,7 +252,7 @@ func TestAnUpdateKeepsWhatIsTheSame(t *testing.T) {
 		w.Offer("a1", "web", []Spec{spec("old", "web"), spec("same", "web")})
 		time.Sleep(time.Second)
 		w.want("status", w.status("a1"), "old=success same=success")
-		w.fails["new"] = true
+		w.set(func() { w.fails["new"] = true })
 		w.Offer("a1", "web", []Spec{spec("same", "web"), spec("new", "web")})
 		w.want("status after the update", w.status("a1"), "new=pending same=success")
 		time.Sleep(time.Second)
