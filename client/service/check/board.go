@@ -370,7 +370,8 @@ func (b *Board) Run(ctx context.Context) {
 func (b *Board) askDue() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for now := time.Now(); len(b.queue) > 0; {
+	now := time.Now()
+	for len(b.queue) > 0 {
 		next := b.queue[0]
 		if wait := next.due.Sub(now); wait > 0 {
 			return wait
