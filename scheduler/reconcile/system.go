@@ -365,14 +365,18 @@ func (g *systemGroup) completeRollout() {
 		return
 	}
 	g.run.deploy.watched = true
-	healthy := 0
+	healthy, wanted := 0, 0
 	for _, s := range g.slots {
+		if (s.bucket == Migrate || s.bucket == Again) && !g.inScope(s.alloc.NodeID) {
+			continue // it is stopped now, and nothing comes to its node: the next evaluation would not see it any more
+		}
+		wanted++
 		if h := healthOf(s.alloc); s.bucket == Keep && s.sameVersion() && d.has(s) && h != nil && *h {
 			healthy++
 		}
 	}
 	lost := slices.ContainsFunc(g.meant, func(n *structs.Node) bool { return g.byNode[n.ID] == nil && g.last[n.ID] != nil })
-	if healthy == 0 || healthy < len(g.slots) || lost || d.awaitsPromotion() {
+	if healthy == 0 || healthy < wanted || lost || d.awaitsPromotion() {
 		g.run.deploy.incomplete = true
 	}
 }
