@@ -31,16 +31,11 @@ func (r *Runner) restore(ctx context.Context) {
 // on disk. A process is taken over, since an attempt is run once. A driver that cannot tell is to make sure that there
 // is none.
 func (r *Runner) resumeStart(ctx context.Context, id string) {
-	var handle *driver.Handle
-	if finder, ok := r.cfg.Driver.(driver.Finder); ok {
-		err := r.insist(ctx, "find what became of a start that was interrupted", id, func() (err error) {
-			handle, err = finder.Find(ctx, id)
-			return err
-		})
-		if err != nil && !errors.Is(err, driver.ErrTaskNotFound) {
-			return // the next agent asks again
-		}
-	} else {
+	handle := r.find(ctx, id)
+	if ctx.Err() != nil {
+		return // the next agent asks again
+	}
+	if _, ok := r.cfg.Driver.(driver.Finder); !ok {
 		r.undoStart(ctx, id)
 	}
 	if handle == nil {
@@ -53,6 +48,23 @@ func (r *Runner) resumeStart(ctx context.Context, id string) {
 	}
 	r.begun(handle, at)
 	r.reattached(ctx, id)
+}
+
+// find asks for the process of an attempt; nil when there is none, the driver cannot tell, or the agent ends.
+func (r *Runner) find(ctx context.Context, id string) *driver.Handle {
+	finder, ok := r.cfg.Driver.(driver.Finder)
+	if !ok {
+		return nil
+	}
+	var handle *driver.Handle
+	err := r.insist(ctx, "find what became of a start that was interrupted", id, func() (err error) {
+		handle, err = finder.Find(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return handle
 }
 
 func (r *Runner) undoStart(ctx context.Context, id string) {

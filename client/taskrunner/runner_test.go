@@ -668,10 +668,23 @@ func TestInterruptedStartIsUndoneAndRepeated(t *testing.T) {
 	})
 }
 
-// TestAStartThatIsGivenUpIsUndone: the driver had got as far as a process when the task was to stop, or to go down.
-func TestAStartThatIsGivenUpIsUndone(t *testing.T) {
+// TestAStopDuringTheStartIsAnOrdinaryOne: the process that the driver had made by then gets its signal and its time.
+func TestAStopDuringTheStartIsAnOrdinaryOne(t *testing.T) {
 	inBubble(t, "service", func(r *rig) {
 		r.driver.StartHangs = true
+		r.run()
+		r.runner.Kill(Order{})
+		synctest.Wait()
+		r.expect(Dead, "dead", false)
+		r.logged("start a1/web/1", "stop a1/web/1  5s")
+	})
+}
+
+// TestAStartThatIsGivenUpIsUndone: the driver had got as far as a process when the task was to stop, or to go down, and
+// cannot tell.
+func TestAStartThatIsGivenUpIsUndone(t *testing.T) {
+	inBubble(t, "service", func(r *rig) {
+		r.driver.StartHangs, r.findless = true, true
 		r.run()
 		r.runner.Kill(Order{})
 		synctest.Wait()
@@ -681,7 +694,7 @@ func TestAStartThatIsGivenUpIsUndone(t *testing.T) {
 		}
 	})
 	inBubble(t, "service", func(r *rig) {
-		r.driver.StartHangs = true
+		r.driver.StartHangs, r.findless = true, true
 		r.run()
 		r.runner.Park(Order{})
 		synctest.Wait()

@@ -122,8 +122,11 @@ func (r *Runner) start(ctx context.Context) {
 		r.startFailed(err, eventDriverFailure(err))
 		return
 	case ctx.Err() == nil: // it was given up, and nobody knows whether the driver got as far as a process
-		r.undoStart(ctx, cfg.ID)
-		return
+		if handle = r.find(ctx, cfg.ID); handle == nil {
+			r.undoStart(ctx, cfg.ID)
+			return
+		}
+		// What has begun is ended in the order of a stop, by its signal.
 	default: // the next agent finds out
 		return
 	}
