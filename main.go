@@ -5,6 +5,7 @@ import (
 	"os"
 	_ "time/tzdata" // time zones in jobs must not depend on the host's files
 
+	"github.com/nomadlite/nomadlite/client/artifact"
 	"github.com/nomadlite/nomadlite/client/supervisor"
 	"github.com/nomadlite/nomadlite/client/template"
 	"github.com/nomadlite/nomadlite/command"
@@ -17,6 +18,9 @@ func main() {
 	}
 	if len(os.Args) == 2 && os.Args[1] == template.Command {
 		os.Exit(template.Main(os.Stdin, os.Stdout))
+	}
+	if len(os.Args) > 1 && os.Args[1] == artifact.Command {
+		os.Exit(artifact.Main(os.Args[2:]))
 	}
 	os.Exit(command.Main(os.Args[0], os.Args[1:]))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/nomadlite/nomadlite/client/allocrunner"
+	"github.com/nomadlite/nomadlite/client/artifact"
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/lease"
 	"github.com/nomadlite/nomadlite/client/servers"
@@ -70,6 +71,7 @@ type Client struct {
 	services       *service.Registry            // what this node offers
 	checks         *check.Board                 // and whether it is well
 	templates      *template.Config             // what template hooks share
+	artifacts      *artifact.Config             // what artifact hooks share
 	node           atomic.Pointer[structs.Node] // never changed in place
 	nodeMu         sync.Mutex                   // held while node is replaced
 	dynamicMeta    map[string]*string           // set while the node runs, by nodeMu; never changed in place
@@ -179,7 +181,7 @@ func (c *Client) prepare(ctx context.Context) error {
 		c.conn = c.servers
 	}
 	c.services, c.checks = c.newServices(), c.newChecks()
-	c.templates = c.newTemplates()
+	c.templates, c.artifacts = c.newTemplates(), c.newArtifacts()
 	if err := c.restoreLeases(); err != nil {
 		return err
 	}

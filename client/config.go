@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/nomadlite/nomadlite/client/artifact"
 	"github.com/nomadlite/nomadlite/client/fingerprint"
 	"github.com/nomadlite/nomadlite/client/gc"
 	"github.com/nomadlite/nomadlite/client/template"
@@ -66,6 +67,8 @@ type Config struct {
 	GC         gc.Limits
 	GCInterval time.Duration
 	Templates  template.Settings
+	// Artifacts are the artifact block's; nil means the defaults.
+	Artifacts *artifact.Settings
 
 	// Drivers are the plugin blocks by driver name, already decoded to plain values.
 	Drivers map[string]DriverConfig

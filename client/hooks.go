@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/nomadlite/nomadlite/client/allocdir"
+	"github.com/nomadlite/nomadlite/client/artifact"
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/service"
@@ -36,6 +37,7 @@ func (c *Client) allocHooks(alloc *structs.Allocation) []hook.Hook {
 // taskHooks lists what happens around each task of an allocation, in order.
 func (c *Client) taskHooks(alloc *structs.Allocation) []hook.Hook {
 	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
+	env := func(r *hook.TaskRequest) *taskenv.Env { return c.env(r.Alloc, r.Task, nil) }
 	return []hook.Hook{
 		&taskStopNotice{},
 		&validTask{drivers: c.drivers, interpolate: func(r *hook.TaskRequest) map[string]any {
@@ -43,7 +45,8 @@ func (c *Client) taskHooks(alloc *structs.Allocation) []hook.Hook {
 		}},
 		&taskDirHook{dir: dir, user: func(r *hook.TaskRequest) string { return c.env(r.Alloc, r.Task, nil).Replace(r.Task.User) }},
 		&payloadHook{dir: dir},
-		&template.Hook{Config: c.templates, Dir: dir, Env: func(r *hook.TaskRequest) *taskenv.Env { return c.env(r.Alloc, r.Task, nil) }},
+		&artifact.Hook{Config: c.artifacts, Dir: dir, Env: env, Owner: ownerOf},
+		&template.Hook{Config: c.templates, Dir: dir, Env: env},
 		&service.TaskHook{Context: c.serviceContext()},
 	}
 }
@@ -154,9 +157,6 @@ func (h *validTask) Prestart(_ context.Context, r *hook.TaskRequest, _ *hook.Tas
 		errs.Addf("this node has no driver %q", r.Task.Driver)
 	} else {
 		errs.Add(d.Validate(h.interpolate(r)))
-	}
-	if len(r.Task.Artifacts) > 0 {
-		errs.Addf("artifact blocks are not supported by this node")
 	}
 	if r.Task.Vault != nil {
 		errs.Addf("vault blocks are not supported by this node")

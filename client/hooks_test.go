@@ -31,9 +31,9 @@ func TestUnsupportedGroupsAndTasksAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &validTask{drivers: registry, interpolate: func(*hook.TaskRequest) map[string]any { return nil }}
-	task := &structs.Task{Driver: "docker", Artifacts: []*structs.TaskArtifact{{}}}
+	task := &structs.Task{Driver: "docker", Vault: &structs.Vault{}}
 	err = h.Prestart(context.Background(), &hook.TaskRequest{Task: task}, nil)
-	for _, want := range []string{`no driver "docker"`, "artifact"} {
+	for _, want := range []string{`no driver "docker"`, "vault"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
 		}

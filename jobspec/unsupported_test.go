@@ -45,7 +45,6 @@ var features = []struct {
 	{name: "group consul", group: "consul {}", word: "consul"},
 	{name: "task consul", task: "consul {}", word: "consul"},
 	{name: "vault", task: "vault {\n role = \"r\"\n}", refused: true, word: "ault"},
-	{name: "artifact", task: "artifact {\n source = \"https://example.test/x\"\n}", word: "artifact"},
 	{name: "device", task: "resources {\n device \"gpu\" {}\n}", word: "device"},
 	{name: "numa", task: "resources {\n cores = 1\n numa {\n  affinity = \"require\"\n }\n}", refused: true, word: "numa"},
 	{name: "schedule", task: "schedule {\n cron {\n  start = \"0 9 * * *\"\n  end = \"0 17 * * *\"\n }\n}", refused: true, word: "schedule"},

@@ -133,6 +133,7 @@ const (
 	TaskRestartSignal          = "Restart Signaled"
 	TaskSignaling              = "Signaling"
 	TaskDownloadingArtifacts   = "Downloading Artifacts"
+	TaskArtifactDownloadFailed = "Failed Artifact Download"
 	TaskSiblingFailed          = "Sibling Task Failed"
 	TaskLeaderDead             = "Leader Task Dead"
 	TaskMainDead               = "Main Tasks Dead"

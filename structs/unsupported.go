@@ -82,7 +82,6 @@ func (u *unsupported) task(in unsupported, t *Task) {
 		used bool
 		what string
 	}{
-		{len(t.Artifacts) > 0, "artifact blocks are not fetched yet: the task fails on its node"},
 		{t.Vault != nil, "vault is not asked yet: the task fails on its node"},
 		{len(t.VolumeMounts) > 0, "volume_mount blocks are not mounted yet: the task fails on its node"},
 		{t.Consul != nil, "consul has no effect yet"},

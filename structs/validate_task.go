@@ -190,7 +190,7 @@ func (a *TaskArtifact) validate(s scope) {
 		s.addf("destination %q leaves the directory of the allocation", *a.RelativeDest)
 	}
 	sum, ok := a.GetterOptions["checksum"]
-	if !ok || interpolated(sum) {
+	if !ok || interpolated(sum) || strings.HasPrefix(sum, "file:") {
 		return
 	}
 	kind, digits, _ := strings.Cut(strings.TrimSpace(sum), ":")

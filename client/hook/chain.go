@@ -117,11 +117,13 @@ func (c *Chain) each(ctx context.Context, point Point, attempt uint64, do call) 
 		}
 		if err != nil && ctx.Err() != nil {
 			// The runner was interrupted, not the hook: it is called again when the runner goes on.
+			c.keep(h.Name(), point, res)
 			return &Error{Hook: h.Name(), Point: point, Err: err}
 		}
 		if err != nil {
 			err = &Error{Hook: h.Name(), Point: point, Err: err}
 			if stopsAtError(point) {
+				c.keep(h.Name(), point, res)
 				return err
 			}
 			faults = append(faults, err)
@@ -130,6 +132,18 @@ func (c *Chain) each(ctx context.Context, point Point, attempt uint64, do call) 
 		c.note(h.Name(), point, attempt, res)
 	}
 	return errors.Join(faults...)
+}
+
+// keep writes down what a hook that did not finish wants to know when it is called again.
+func (c *Chain) keep(name string, point Point, res result) {
+	if res.data == nil || !stopsAtError(point) {
+		return
+	}
+	c.journaling.Lock()
+	defer c.journaling.Unlock()
+	rec := c.Journal.Record(name)
+	rec.Data = res.data
+	c.Journal.SetRecord(name, rec)
 }
 
 // note writes down what a hook finished. It changes the record as it is by now: another point may have written to it

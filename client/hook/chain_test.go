@@ -199,3 +199,26 @@ func (l *locked) SetRecord(h string, r Record) {
 	defer l.mu.Unlock()
 	l.memory.SetRecord(h, r)
 }
+
+// hoarder keeps something although it fails.
+type hoarder struct{ err error }
+
+func (*hoarder) Name() string { return "hoarder" }
+
+func (h *hoarder) Prestart(_ context.Context, r *TaskRequest, resp *TaskResponse) error {
+	resp.Data = map[string]string{"seen": r.Data["seen"] + "x"}
+	return h.err
+}
+
+// TestWhatAFailedStartKeptIsThereForTheNext lets a hook that got half way not begin anew.
+func TestWhatAFailedStartKeptIsThereForTheNext(t *testing.T) {
+	journal := memory{}
+	chain := &Chain{Journal: journal, Logger: hclog.NewNullLogger(), Hooks: []Hook{&hoarder{err: errors.New("no luck")}}}
+	stopped, stop := context.WithCancel(context.Background())
+	_ = chain.Task(context.Background(), Prestart, TaskRequest{Attempt: 1}, nil)
+	stop()
+	_ = chain.Task(stopped, Prestart, TaskRequest{Attempt: 2}, nil)
+	if rec := journal.Record("hoarder"); rec.Data["seen"] != "xx" || rec.finished(Prestart, 1) {
+		t.Errorf("record %+v", rec)
+	}
+}

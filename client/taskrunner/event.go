@@ -39,6 +39,18 @@ func EventTemplate(message string) *structs.TaskEvent {
 	return e
 }
 
+// EventDownloading says that artifacts are being fetched.
+func EventDownloading() *structs.TaskEvent {
+	return event(structs.TaskDownloadingArtifacts, "Client is downloading artifacts", nil)
+}
+
+// EventDownloadFailed says which artifact could not be fetched, and why.
+func EventDownloadFailed(err error) *structs.TaskEvent {
+	e := event(structs.TaskArtifactDownloadFailed, err.Error(), map[string]string{"download_error": err.Error()})
+	e.DownloadError = err.Error()
+	return e
+}
+
 // EventSiblingFailed says which task's failure ends this one.
 func EventSiblingFailed(sibling string) *structs.TaskEvent {
 	e := event(structs.TaskSiblingFailed, fmt.Sprintf("Task's sibling %q failed", sibling),

@@ -62,6 +62,7 @@ func (r *resolver) client(s *Settings, withServer bool) *client.Config {
 	out.GC.DiskUsageThreshold = structs.Val(in.GCDiskUsageThreshold)
 	out.GC.InodeUsageThreshold = structs.Val(in.GCInodeUsageThreshold)
 	r.templates(in.Template, &out.Templates)
+	out.Artifacts = r.artifacts(in.Artifact)
 	r.drivers(out)
 	r.servers(in, out, withServer)
 	if !r.dev {
