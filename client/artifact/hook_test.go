@@ -165,8 +165,8 @@ func tarball(t *testing.T, members ...tar.Header) string {
 	packed := gzip.NewWriter(&out)
 	w := tar.NewWriter(packed)
 	for _, m := range members {
-		content := m.Xattrs["content"] //nolint:staticcheck // a place for the test's content
-		m.Xattrs = nil                 //nolint:staticcheck // see above
+		content := m.PAXRecords["content"] // a place for the test's content
+		m.PAXRecords = nil
 		m.Size = int64(len(content))
 		if m.Mode == 0 {
 			m.Mode = 0o755
@@ -185,7 +185,7 @@ func tarball(t *testing.T, members ...tar.Header) string {
 }
 
 func regular(name, content string) tar.Header {
-	return tar.Header{Name: name, Typeflag: tar.TypeReg, Xattrs: map[string]string{"content": content}} //nolint:staticcheck // see tarball
+	return tar.Header{Name: name, Typeflag: tar.TypeReg, PAXRecords: map[string]string{"content": content}} // see tarball
 }
 
 func TestAFileAndAnArchive(t *testing.T) {
@@ -206,5 +206,52 @@ func TestAFileAndAnArchive(t *testing.T) {
 	info, err := os.Stat(filepath.Join(s.Dir.TaskDir("web"), "local/b/bin/run"))
 	if err != nil || info.Mode() != 0o755 {
 		t.Errorf("%v %v", info, err)
+	}
+}
+
+// TestWhatIsRefused leaves nothing behind, in the task's directory or outside of it.
+func TestWhatIsRefused(t *testing.T) {
+	link := func(name, target string) tar.Header {
+		return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}
+	}
+	srv := serve(t, map[string]string{
+		"/a.txt":            "hello",
+		"/traversal.tar.gz": tarball(t, regular("../../../escaped", "x")),
+		"/absolute.tar.gz":  tarball(t, link("out", "/etc"), regular("out/escaped", "x")),
+		"/relative.tar.gz":  tarball(t, link("out", "../../../.."), regular("out/escaped", "x")),
+		"/hard.tar.gz":      tarball(t, tar.Header{Name: "passwd", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
+		"/device.tar.gz":    tarball(t, tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}),
+	})
+	for name, tt := range map[string]struct {
+		source string
+		change func(*structs.TaskArtifact)
+		words  string
+		final  bool
+	}{
+		"checksum": {srv.URL + "/a.txt", func(a *structs.TaskArtifact) {
+			a.GetterOptions["checksum"] = "sha256:" + strings.Repeat("0", 64)
+		}, "checksums did not match", false},
+		"traversal in an archive":    {srv.URL + "/traversal.tar.gz", nil, "leads out of the archive", false},
+		"absolute link":              {srv.URL + "/absolute.tar.gz", nil, "path escapes", false},
+		"link that leads out":        {srv.URL + "/relative.tar.gz", nil, "path escapes", false},
+		"hard link to the host":      {srv.URL + "/hard.tar.gz", nil, "unpack", false},
+		"device":                     {srv.URL + "/device.tar.gz", nil, "it is a device", false},
+		"destination that leads out": {srv.URL + "/a.txt", func(a *structs.TaskArtifact) { a.RelativeDest = structs.Ptr("../../out") }, "leads out of the directory", true},
+		"a file of the host":         {"file:///etc/passwd", nil, "files of the node", true},
+		"a path of the host":         {"/etc/passwd", nil, "files of the node", true},
+		"not found":                  {srv.URL + "/none", nil, "404", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t)
+			s.add(tt.source, tt.change)
+			s.bad(tt.words, tt.final)
+			root := filepath.Dir(s.Dir.Path)
+			_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+				if strings.Contains(p, "escaped") || d != nil && d.Name() == "out" {
+					t.Errorf("it made %s", p)
+				}
+				return err
+			})
+		})
 	}
 }
