@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,9 @@ func (f *jobPlanFlags) run(ctx context.Context, c *call) error {
 		c.printf("%s\n", formatDiff(plan.Diff, f.verbose, c.color))
 	}
 	c.printf("Scheduler dry-run:\n%s\n", dryRunText(job, plan, time.Now()))
+	if text := reasonsText(plan.Annotations, f.verbose); text != "" {
+		c.printf("Updates:\n%s\n", text)
+	}
 	if a := plan.Annotations; a != nil && len(a.PreemptedAllocs) > 0 {
 		rows := [][]string{{"Alloc ID", "Job ID", "Task Group"}}
 		for _, p := range a.PreemptedAllocs {
@@ -125,6 +129,28 @@ func planExit(plan *structs.JobPlanResponse) error {
 	return nil
 }
 
+// reasonsText tells why groups are updated as they are. Groups of which nothing but what stays can be told are left out
+// unless all is to be shown.
+func reasonsText(a *structs.PlanAnnotations, verbose bool) string {
+	if a == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, group := range sortedKeys(a.Reasons) {
+		told := slices.ContainsFunc(a.Reasons[group], func(u *structs.PlannedUpdate) bool {
+			return u.Update != structs.UpdateIgnore || len(u.Differs) > 0
+		})
+		if !told && !verbose {
+			continue
+		}
+		fmt.Fprintf(&b, "- Task Group %q:\n", group)
+		for _, u := range a.Reasons[group] {
+			fmt.Fprintf(&b, "    * %s\n", u.Text())
+		}
+	}
+	return b.String()
+}
+
 // dryRunText tells what the scheduler found out.
 func dryRunText(job *structs.Job, plan *structs.JobPlanResponse, now time.Time) string {
 	var b strings.Builder
@@ -145,7 +171,7 @@ func dryRunText(job *structs.Job, plan *structs.JobPlanResponse, now time.Time) 
 			noun = "allocations"
 		}
 		line("  Task Group %q (failed to place %d %s):", group, m.CoalescedFailures+1, noun)
-		b.WriteString(metrics(m, "    "))
+		b.WriteString(metrics(m, "    ") + words(m, "    "))
 	}
 	for _, e := range plan.CreatedEvals {
 		if e.TriggeredBy == structs.EvalTriggerRollingUpdate {

@@ -257,6 +257,8 @@ Scheduler dry-run:
   Task Group "cache" (failed to place 3 allocations):
     * Resources exhausted on 1 nodes
     * Dimension "cpu" exhausted on 1 nodes
+    In words: needs more cpu on 1 of 1 node
+      > free some cpu on one of them, ask for less, or add a node
 - If submitted now, next periodic launch would be at ` + next.Local().Format(time.RFC3339) + ` (1h29m from now).
 
 Job Modify Index: 15
@@ -283,6 +285,36 @@ potentially invalid.
 	if run("nomadlite", []string{"job", "plan", "-address=" + planServer(t, 200, p, &asked), "-diff=false", path}, s); asked.Diff ||
 		!strings.HasPrefix(out.String(), "Scheduler dry-run:") {
 		t.Errorf("without a difference: %s", out)
+	}
+}
+
+func TestPlanTellsWhyUpdatesAreWhatTheyAre(t *testing.T) {
+	p := &structs.JobPlanResponse{Annotations: &structs.PlanAnnotations{Reasons: map[string][]*structs.PlannedUpdate{
+		"api": {{Update: structs.UpdateIgnore, Allocs: 3, Reason: "runs this version of the job already"}},
+		"web": {{Update: structs.UpdateDestructive, Allocs: 2, Reason: "what differs was given to the tasks at their start",
+			Differs: []string{"task server env", "volume"}},
+			{Update: structs.UpdateIgnore, Allocs: 4, Reason: "waits for its turn: max_parallel is 2", Differs: []string{"task server env", "volume"}}}}}}
+	short := `- Task Group "web":
+    * 2 create/destroy update: what differs was given to the tasks at their start (task server env, volume)
+    * 4 ignore: waits for its turn: max_parallel is 2 (task server env, volume)
+`
+	whole := `- Task Group "api":
+    * 3 ignore: runs this version of the job already
+` + short
+	var asked structs.JobPlanRequest
+	url := planServer(t, 200, p, &asked)
+	for flag, want := range map[string]string{"-verbose=false": short, "-verbose": whole} {
+		s, out, errs := testStreams()
+		run("nomadlite", []string{"job", "plan", "-address=" + url, flag, planFile(t)}, s)
+		_, text, _ := strings.Cut(out.String(), "Updates:\n")
+		if got, _, _ := strings.Cut(text, "\nJob Modify"); got != want {
+			t.Errorf("%s wrote\n%s%s\nwant\n%s", flag, out, errs, want)
+		}
+	}
+	p.Annotations.Reasons = map[string][]*structs.PlannedUpdate{"api": p.Annotations.Reasons["api"]}
+	s, out, _ := testStreams()
+	if run("nomadlite", []string{"job", "plan", "-address=" + url, planFile(t)}, s); strings.Contains(out.String(), "Updates:") {
+		t.Errorf("nothing changes, but it wrote\n%s", out)
 	}
 }
 

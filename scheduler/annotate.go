@@ -43,8 +43,9 @@ func updates(d *structs.DesiredUpdates) map[string]uint64 {
 		name string
 		n    uint64
 	}{
-		{"ignore", d.Ignore}, {"create", d.Place}, {"migrate", d.Migrate}, {"destroy", d.Stop}, {"canary", d.Canary},
-		{"in-place update", d.InPlaceUpdate}, {"create/destroy update", d.DestructiveUpdate}, {"preemptions", d.Preemptions},
+		{structs.UpdateIgnore, d.Ignore}, {structs.UpdateCreate, d.Place}, {structs.UpdateMigrate, d.Migrate},
+		{structs.UpdateDestroy, d.Stop}, {structs.UpdateCanary, d.Canary}, {structs.UpdateInPlace, d.InPlaceUpdate},
+		{structs.UpdateDestructive, d.DestructiveUpdate}, {structs.UpdatePreemptions, d.Preemptions},
 	} {
 		if u.n > 0 {
 			out[u.name] = u.n

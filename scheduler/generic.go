@@ -212,7 +212,8 @@ func (s *generic) stopOptions(a *structs.Allocation) (noShutdownDelay bool, kill
 
 func (s *generic) annotate() {
 	if s.eval.AnnotatePlan {
-		s.plan.Annotations = &structs.PlanAnnotations{DesiredTGUpdates: s.result.Desired, PreemptedAllocs: s.evictedStubs()}
+		s.plan.Annotations = &structs.PlanAnnotations{DesiredTGUpdates: s.result.Desired, PreemptedAllocs: s.evictedStubs(),
+			Reasons: s.result.Reasons}
 	}
 }
 

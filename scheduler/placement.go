@@ -273,15 +273,12 @@ func (s *generic) inPlace() []reconcile.Place {
 	var moved []reconcile.Place
 	for _, u := range s.result.InPlace {
 		node := s.state.Node(u.Alloc.NodeID)
-		ok := node != nil && feasible.Contains(s.job, node)
+		ok, barrier := node != nil && feasible.Contains(s.job, node), ""
 		if ok {
-			ok, _ = s.feasibleGroup(s.job, u.Group).Check(node)
+			ok, barrier = s.feasibleGroup(s.job, u.Group).Check(node)
 		}
 		if !ok {
-			if d := s.result.Desired[structs.Val(u.Group.Name)]; d != nil {
-				d.InPlaceUpdate--
-				d.DestructiveUpdate++
-			}
+			s.result.Moved(&u, barrier)
 			moved = append(moved, reconcile.Place{
 				Group: u.Group, Name: u.Alloc.Name, Previous: u.Alloc, Destructive: true, Deploys: u.Deploys,
 				StopPrevious: &reconcile.Stop{

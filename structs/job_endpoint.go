@@ -44,11 +44,13 @@ type JobPlanRequest struct {
 
 // JobPlanResponse is what storing a job would do.
 type JobPlanResponse struct {
-	JobModifyIndex     uint64
-	CreatedEvals       []*Evaluation
-	Diff               *JobDiff
-	Annotations        *PlanAnnotations
-	FailedTGAllocs     map[string]*AllocationMetric
+	JobModifyIndex uint64
+	CreatedEvals   []*Evaluation
+	Diff           *JobDiff
+	Annotations    *PlanAnnotations
+	FailedTGAllocs map[string]*AllocationMetric
+	// FailedReasons says of FailedTGAllocs in words why, and what would change that.
+	FailedReasons      map[string][]Reason `json:",omitempty"`
 	NextPeriodicLaunch time.Time
 	Warnings           string
 }

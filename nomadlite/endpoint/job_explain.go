@@ -111,18 +111,25 @@ func evalTree(evals []*structs.Evaluation, names map[string]string) []*structs.E
 	return roots
 }
 
+// failedReasons says in words why an evaluation could not place what it could not, by group; nil when it could.
+func failedReasons(e *structs.Evaluation) map[string][]structs.Reason {
+	if len(e.FailedTGAllocs) == 0 {
+		return nil
+	}
+	out := make(map[string][]structs.Reason, len(e.FailedTGAllocs))
+	for group, m := range e.FailedTGAllocs {
+		out[group] = m.Explain()
+	}
+	return out
+}
+
 func explainEval(e *structs.Evaluation, names map[string]string) *structs.EvalExplanation {
 	out := &structs.EvalExplanation{ID: e.ID, TriggeredBy: e.TriggeredBy, Status: e.Status, StatusDescription: e.StatusDescription,
 		CreateIndex: e.CreateIndex, NodeID: e.NodeID}
 	if !e.WaitUntil.IsZero() {
 		out.WaitUntil = e.WaitUntil.UnixNano()
 	}
-	for group, m := range e.FailedTGAllocs {
-		if out.Failed == nil {
-			out.Failed = map[string][]structs.Reason{}
-		}
-		out.Failed[group] = m.Explain()
-	}
+	out.Failed = failedReasons(e)
 	if e.Status != structs.EvalStatusBlocked || e.EscapedComputedClass {
 		return out
 	}

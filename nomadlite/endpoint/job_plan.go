@@ -58,6 +58,7 @@ func (b *Backend) planJob(w http.ResponseWriter, r *route.Request, q *query) err
 			return err
 		}
 		out.CreatedEvals, out.FailedTGAllocs = dry.created, dry.decided.FailedTGAllocs
+		out.FailedReasons = failedReasons(dry.decided)
 		if dry.decided.PlanAnnotations != nil {
 			out.Annotations = dry.decided.PlanAnnotations
 		}

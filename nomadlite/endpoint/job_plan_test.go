@@ -153,6 +153,7 @@ func (s *server) planThenRun(j *structs.Job) *structs.JobPlanResponse {
 	if want := decided.PlanAnnotations.DesiredTGUpdates; !reflect.DeepEqual(p.Annotations.DesiredTGUpdates, want) {
 		s.t.Errorf("the plan says %s, the run %s", counts(p.Annotations.DesiredTGUpdates), counts(want))
 	}
+	wantReasons(s.t, p)
 	if got, want := foretold(p), outcomes(before, s.backend.Store.AllocsByJob(nil, ns, id)); !maps.Equal(got, want) {
 		s.t.Errorf("the plan foretells %+v, the run did %+v", got, want)
 	}
@@ -171,6 +172,34 @@ func (s *server) planThenRun(j *structs.Job) *structs.JobPlanResponse {
 		s.t.Errorf("the plan makes a blocked evaluation: %t, the run: %t", said, blocked)
 	}
 	return p
+}
+
+// wantReasons wants a reason for each allocation that a plan counts, in words that job explain has too.
+func wantReasons(t testing.TB, p *structs.JobPlanResponse) {
+	t.Helper()
+	for name, d := range p.Annotations.DesiredTGUpdates {
+		told := map[string]uint64{}
+		for _, u := range p.Annotations.Reasons[name] {
+			told[u.Update] += u.Allocs
+			if u.Reason == "" || u.Update == structs.UpdateDestructive && len(u.Differs) == 0 {
+				t.Errorf("group %s: nothing is said about %+v", name, *u)
+			}
+		}
+		want := map[string]uint64{structs.UpdateIgnore: d.Ignore, structs.UpdateInPlace: d.InPlaceUpdate, structs.UpdateDestroy: d.Stop,
+			structs.UpdateDestructive: d.DestructiveUpdate, structs.UpdateCanary: d.Canary}
+		maps.DeleteFunc(want, func(_ string, n uint64) bool { return n == 0 })
+		if !maps.Equal(told, want) {
+			t.Errorf("group %s: reasons for %v, updates %v", name, told, want)
+		}
+	}
+	if len(p.FailedReasons) != len(p.FailedTGAllocs) {
+		t.Errorf("%d groups fail, reasons for %d", len(p.FailedTGAllocs), len(p.FailedReasons))
+	}
+	for name, m := range p.FailedTGAllocs {
+		if !slices.Equal(p.FailedReasons[name], m.Explain()) || len(p.FailedReasons[name]) == 0 {
+			t.Errorf("group %s: reasons are %+v, want %+v", name, p.FailedReasons[name], m.Explain())
+		}
+	}
 }
 
 func counts(m map[string]*structs.DesiredUpdates) string {

@@ -297,7 +297,7 @@ func (g *group) placeCanaries(destructive []*slot) {
 		if s.goes() || s.bucket == Hold || s.bucket == Later {
 			replaced = append(replaced, s)
 		} else {
-			g.desired.Ignore++
+			g.ignore(s, Difference{})
 		}
 	}
 	rest := g.slots
@@ -309,22 +309,23 @@ func (g *group) placeCanaries(destructive []*slot) {
 			return
 		}
 		if !taken[s.alloc.Name] {
-			g.placeCanary(s.alloc.Name)
+			g.placeCanary(s.alloc.Name, g.comparer.compare(s.alloc).What)
 			taken[s.alloc.Name] = true
 			have++
 		}
 	}
 	for i := 0; have < g.deploy.state.DesiredCanaries; i++ {
 		if name := structs.AllocName(g.in.JobID, g.name, i); !taken[name] {
-			g.placeCanary(name)
+			g.placeCanary(name, nil)
 			taken[name] = true
 			have++
 		}
 	}
 }
 
-func (g *group) placeCanary(name string) {
+func (g *group) placeCanary(name string, differs []string) {
 	g.desired.Canary++
+	g.tell(structs.UpdateCanary, whyCanary, differs)
 	g.out.Places = append(g.out.Places, Place{Group: g.tg, Name: name, Canary: true, Deploys: true})
 }
 

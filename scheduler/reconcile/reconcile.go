@@ -183,12 +183,14 @@ func (g *group) sort(a *structs.Allocation) {
 
 func (g *group) stop(s *subject, reason string) {
 	g.desired.Stop++
+	g.tell(structs.UpdateDestroy, reason, nil)
 	g.ending[s.alloc.ID] = true
 	g.out.Stops = append(g.out.Stops, Stop{Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: reason})
 }
 
 func (g *group) lose(s *subject, reason string) {
 	g.desired.Stop++
+	g.tell(structs.UpdateDestroy, reason, nil)
 	g.ending[s.alloc.ID] = true
 	g.out.Stops = append(g.out.Stops, g.loss(s, reason))
 }

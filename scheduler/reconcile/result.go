@@ -36,8 +36,10 @@ type Result struct {
 	// ActiveDeployment is the deployment to which new allocations of the current version belong, "" for none.
 	ActiveDeployment string
 	Desired          map[string]*structs.DesiredUpdates // by group
-	Decisions        []Decision
-	Held             []Held
+	// Reasons says why, by group, when the evaluation asks for annotations.
+	Reasons   map[string][]*structs.PlannedUpdate
+	Decisions []Decision
+	Held      []Held
 }
 
 // Held says of a group why no more of it is updated now.
@@ -82,6 +84,7 @@ type Update struct {
 	Group      *structs.TaskGroup
 	Difference Difference
 	Deploys    bool
+	told       []string // what differs, when somebody wants to read it
 }
 
 // Decision tells for tests and logs what became of an allocation and why.

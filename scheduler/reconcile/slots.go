@@ -244,6 +244,7 @@ func (g *group) replace() {
 			}
 		case Lost:
 			g.desired.Stop++
+			g.tell(structs.UpdateDestroy, s.reason, nil)
 			g.desired.Place++
 			g.out.Stops = append(g.out.Stops, g.loss(s.subject, s.reason))
 			g.place(s, nil)
@@ -337,12 +338,13 @@ func (g *group) updates(missing []string) {
 		}
 		switch {
 		case d.Kind == KindIgnore || s.bucket == Hold || s.bucket == Done:
-			g.desired.Ignore++
+			g.ignore(s, d)
 		case d.Kind == KindInPlace && (s.ended() || s.nodeDown()):
-			g.desired.Ignore++
+			g.ignore(s, d)
 		case d.Kind == KindInPlace:
-			g.desired.InPlaceUpdate++
-			g.out.InPlace = append(g.out.InPlace, Update{Alloc: s.alloc, Group: g.tg, Difference: d})
+			u := Update{Alloc: s.alloc, Group: g.tg, Difference: d}
+			g.inPlace(&u)
+			g.out.InPlace = append(g.out.InPlace, u)
 		default:
 			destructive = append(destructive, s)
 		}
@@ -379,10 +381,11 @@ func (g *group) roll(destructive []*slot, missing int) {
 	}
 	for i, s := range destructive {
 		if i >= limit {
-			g.desired.Ignore++
+			g.wait(s, held)
 			continue
 		}
 		g.desired.DestructiveUpdate++
+		g.tell(structs.UpdateDestructive, whyDestructive, g.comparer.compare(s.alloc).What)
 		s.bucket = Keep // a follow-up of its failure is of no more concern
 		g.out.Places = append(g.out.Places, Place{
 			Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, Destructive: true, Deploys: g.deploy.active(),

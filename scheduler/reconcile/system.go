@@ -274,7 +274,7 @@ func (g *systemGroup) updates() nodeUpdates {
 		case d.Kind == KindInPlace && !s.ended() && !s.nodeUnheard():
 			u.inPlace = append(u.inPlace, Update{Alloc: s.alloc, Group: g.tg, Difference: d})
 		default:
-			g.desired.Ignore++
+			g.ignore(s, d)
 		}
 	}
 	return u
@@ -285,7 +285,7 @@ func (g *systemGroup) updates() nodeUpdates {
 func (g *systemGroup) update(u nodeUpdates, missing int) {
 	for _, in := range u.inPlace {
 		in.Deploys = g.deploy.active()
-		g.desired.InPlaceUpdate++
+		g.inPlace(&in)
 		g.out.InPlace = append(g.out.InPlace, in)
 	}
 	if g.deploy.strategy == nil {
@@ -298,7 +298,7 @@ func (g *systemGroup) update(u nodeUpdates, missing int) {
 			g.replaceBy(s, g.deploy.active() && g.deploy.awaitsPromotion())
 			continue
 		}
-		g.desired.Ignore++
+		g.wait(s, hold)
 	}
 	if hold != nil && len(u.destructive) > limit {
 		g.out.Held = append(g.out.Held, Held{Group: g.name, Waiting: len(u.destructive) - limit, Brake: hold.name, Reason: hold.reason})
@@ -326,8 +326,10 @@ func (g *systemGroup) limit(destructive, missing int) (int, *brake) {
 func (g *systemGroup) replaceBy(s *slot, canary bool) {
 	if canary {
 		g.desired.Canary++
+		g.tell(structs.UpdateCanary, whyNodeCanary, g.comparer.compare(s.alloc).What)
 	} else {
 		g.desired.DestructiveUpdate++
+		g.tell(structs.UpdateDestructive, whyDestructive, g.comparer.compare(s.alloc).What)
 	}
 	g.out.Places = append(g.out.Places, Place{
 		Group: g.tg, Name: s.alloc.Name, Previous: s.alloc, Destructive: true, Node: s.alloc.NodeID,
@@ -345,7 +347,7 @@ func (g *systemGroup) stagger(destructive []*slot) {
 	}
 	for i, s := range destructive {
 		if i >= limit {
-			g.desired.Ignore++
+			g.wait(s, nil)
 			continue
 		}
 		g.replaceBy(s, false)
