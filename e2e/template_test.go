@@ -94,16 +94,16 @@ func TestAChangedServiceRestartsInTheOrderOfAStop(t *testing.T) {
 	a.offer("db", "8123")
 	_, gone := awaitService(t, a.Client, "again-task", "no instances", func(l []*structs.ServiceRegistration) bool { return len(l) == 0 })
 	c.await("t", "port8123", 1)
-	now, _, err := a.Client.Allocations().Info(limited(t), alloc.ID, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := now.TaskStates["t"]
+	now := awaitAllocs(t, a.Client, alloc.JobID, "a task that was started again", func(l []*structs.AllocationListStub) bool {
+		s := l[0].TaskStates["t"]
+		return s.Restarts == 1 && s.Events[len(s.Events)-1].Type == structs.TaskStarted
+	})
+	s := now[0].TaskStates["t"]
 	var kinds []string
-	for _, e := range s.Events[slices.IndexFunc(s.Events, func(e *structs.TaskEvent) bool { return e.Type == structs.TaskTemplate }):] {
+	for _, e := range s.Events[slices.IndexFunc(s.Events, func(e *structs.TaskEvent) bool { return e.Type == structs.TaskRestartSignal }):] {
 		kinds = append(kinds, e.Type)
 	}
-	want := []string{structs.TaskTemplate, structs.TaskRestartSignal, structs.TaskWaitingShutdownDelay, structs.TaskKilling,
+	want := []string{structs.TaskRestartSignal, structs.TaskTemplate, structs.TaskWaitingShutdownDelay, structs.TaskKilling,
 		structs.TaskTerminated, structs.TaskRestarting, structs.TaskStarted}
 	if !slices.Equal(kinds, want) || s.Restarts != 1 {
 		t.Errorf("events %q with %d restarts, want %q", kinds, s.Restarts, want)
