@@ -23,14 +23,32 @@ func (c *Client) hostEnv() map[string]string {
 	return taskenv.HostEnv(os.Environ(), deny)
 }
 
+// isolation says what the task sees of the host's file system.
+func (c *Client) isolation(task *structs.Task) string {
+	if c.drivers != nil {
+		if d, ok := c.drivers.Get(task.Driver); ok {
+			return d.Capabilities().FSIsolation
+		}
+	}
+	return driver.FSNone
+}
+
 // env makes a task's environment.
 func (c *Client) env(alloc *structs.Allocation, task *structs.Task, hookEnv map[string]string) *taskenv.Env {
 	dir := allocdir.New(c.cfg.AllocDir, alloc.ID)
-	return taskenv.Build(taskenv.Input{
+	in := taskenv.Input{
 		Alloc: alloc, Task: task, Node: c.Node(), Region: c.cfg.Region,
 		AllocDir: dir.SharedDir(), LocalDir: dir.LocalDir(task.Name), SecretsDir: dir.SecretsDir(task.Name),
 		HostEnv: c.environ, HookEnv: hookEnv, CgroupParent: c.cfg.CgroupParent,
-	})
+	}
+	switch c.isolation(task) {
+	case driver.FSImage: // the host's variables are of programs that are not there
+		in.HostEnv = nil
+		fallthrough
+	case driver.FSChroot:
+		in.AllocDir, in.LocalDir, in.SecretsDir = "/alloc", "/local", "/secrets"
+	}
+	return taskenv.Build(in)
 }
 
 // build makes the driver's configuration of one start.

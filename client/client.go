@@ -256,7 +256,7 @@ func (c *Client) Run(ctx context.Context) error {
 	c.running.Wait()
 	loops.Wait()
 	c.dismiss()
-	return errors.Join(c.conn.Close(), c.supervisor.Close(), c.db.Close())
+	return errors.Join(c.conn.Close(), c.closeDrivers(), c.supervisor.Close(), c.db.Close())
 }
 
 // Close ends Run and waits for it.
@@ -268,7 +268,7 @@ func (c *Client) Close() error {
 	}
 	c.started.Do(func() { c.startup = errors.New("client is closed") })
 	if c.startup == nil {
-		return errors.Join(c.conn.Close(), c.supervisor.Close(), c.db.Close())
+		return errors.Join(c.conn.Close(), c.closeDrivers(), c.supervisor.Close(), c.db.Close())
 	}
 	return nil
 }

@@ -1,18 +1,23 @@
 package client
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/drivers/docker"
 	"github.com/nomadlite/nomadlite/client/drivers/mock"
 	"github.com/nomadlite/nomadlite/client/drivers/rawexec"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
 // registry makes the node's drivers as configured. raw_exec and mock_driver have to be enabled; a dev agent has both.
+// docker is there unless it is disabled, and the node has it while an engine answers.
 func (c *Client) registry() (*driver.Registry, error) {
 	var list []driver.Driver
 	if c.driverEnabled(rawexec.Name) {
@@ -24,6 +29,13 @@ func (c *Client) registry() (*driver.Registry, error) {
 	}
 	if c.driverEnabled(mock.Name) {
 		list = append(list, mock.New(c.log))
+	}
+	if c.driverEnabled(docker.Name) {
+		d, err := c.docker()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
 	}
 	return driver.NewRegistry(list...)
 }
@@ -45,7 +57,7 @@ func (c *Client) driverEnabled(name string) bool {
 	case "0", "false":
 		return false
 	}
-	return c.cfg.DevMode
+	return c.cfg.DevMode || name == docker.Name
 }
 
 func csv(text string) []string {
@@ -84,6 +96,35 @@ func (c *Client) rawExec() (driver.Driver, error) {
 		return nil, err
 	}
 	return rawexec.New(cfg), nil
+}
+
+// docker reads plugin "docker".
+func (c *Client) docker() (driver.Driver, error) {
+	plugin, err := docker.ParsePlugin(c.cfg.Drivers[docker.Name].Options)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", docker.Name, err)
+	}
+	state := filepath.Join(c.cfg.StateDir, docker.Name)
+	d, err := docker.New(docker.Config{Plugin: plugin, StateDir: state, CoreMHz: c.coreMHz, Logger: c.log})
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", docker.Name, err)
+	}
+	return d, nil
+}
+
+// closeDrivers ends what drivers do for tasks that run on.
+func (c *Client) closeDrivers() error {
+	if c.drivers == nil {
+		return nil
+	}
+	var faults []error
+	for _, name := range c.drivers.Names() {
+		d, _ := c.drivers.Get(name)
+		if closer, ok := d.(io.Closer); ok {
+			faults = append(faults, closer.Close())
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // stringsOption reads a list of strings.

@@ -14,13 +14,13 @@ func TestWhichDriversANodeHas(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"none unless enabled", Config{}, ""},
-		{"a dev agent has both", Config{DevMode: true}, "mock_driver raw_exec"},
-		{"plugin block", Config{Drivers: map[string]DriverConfig{"raw_exec": {Enabled: yes}}}, "raw_exec"},
-		{"plugin block against dev mode", Config{DevMode: true, Drivers: map[string]DriverConfig{"raw_exec": {Enabled: no}}}, "mock_driver"},
-		{"older option", Config{Options: map[string]string{"driver.raw_exec.enable": "1"}}, "raw_exec"},
-		{"allow list", Config{DevMode: true, Options: map[string]string{"driver.allowlist": "raw_exec, docker"}}, "raw_exec"},
-		{"deny list", Config{DevMode: true, Options: map[string]string{"driver.denylist": "raw_exec"}}, "mock_driver"},
+		{"only docker unless enabled", Config{}, "docker"},
+		{"a dev agent has all", Config{DevMode: true}, "docker mock_driver raw_exec"},
+		{"plugin block", Config{Drivers: map[string]DriverConfig{"raw_exec": {Enabled: yes}}}, "docker raw_exec"},
+		{"plugin block against dev mode", Config{DevMode: true, Drivers: map[string]DriverConfig{"raw_exec": {Enabled: no}}}, "docker mock_driver"},
+		{"older option", Config{Options: map[string]string{"driver.raw_exec.enable": "1"}}, "docker raw_exec"},
+		{"allow list", Config{DevMode: true, Options: map[string]string{"driver.allowlist": "raw_exec, docker"}}, "docker raw_exec"},
+		{"deny list", Config{DevMode: true, Options: map[string]string{"driver.denylist": "raw_exec, docker"}}, "mock_driver"},
 	} {
 		c.cfg.DataDir = t.TempDir()
 		client, err := New(c.cfg)

@@ -21,7 +21,16 @@ var (
 type Capabilities struct {
 	SendSignals bool
 	Exec        bool
+	// FSIsolation says what a task sees of the host's file system; "" is FSNone.
+	FSIsolation string
 }
+
+// What a task sees of the file system. With FSChroot and FSImage its directories are at /alloc, /local and /secrets.
+const (
+	FSNone   = "none"   // all of it
+	FSChroot = "chroot" // a root made of parts of it
+	FSImage  = "image"  // an image's
+)
 
 // Health is one answer of a driver's fingerprint.
 type Health struct {
@@ -55,6 +64,8 @@ type TaskConfig struct {
 	KillSignal   string // "" means SIGINT
 	MaxLogFiles  int    // 0 means 10
 	LogFileBytes int64  // 0 means 10 MiB
+	// Event, when not nil, tells the task's events what the driver is at, such as a long download.
+	Event func(message string)
 	// Lease, when not nil, is when the task is to be killed unless Renew moves it; see Leaser.
 	Lease *boottime.Deadline
 }

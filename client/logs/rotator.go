@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -171,6 +172,20 @@ func (r *Rotator) room() (int64, error) {
 	}
 	// The usual case is one file to delete; a lowered max_files is seen to when the rotator is made.
 	return r.maxBytes - r.size, r.prune([]int{r.index - r.maxFiles})
+}
+
+// Position gives the number of the file that is written, and how many bytes are in it.
+func (r *Rotator) Position() (index int, size int64) { return r.index, r.size }
+
+// Since counts the bytes that were written after a position, as far as the files are still there.
+func (r *Rotator) Since(index int, size int64) int64 {
+	total := r.size - size
+	for n := index; n < r.index; n++ {
+		if info, err := os.Lstat(filepath.Join(r.dir, r.name(n))); err == nil {
+			total += info.Size()
+		}
+	}
+	return max(total, 0)
 }
 
 // Write appends p, rotating as needed.

@@ -152,6 +152,12 @@ func eventReattached() *structs.TaskEvent {
 	return event(structs.TaskReattached, "Task reattached after a restart of the agent", nil)
 }
 
+func eventDriver(message string) *structs.TaskEvent {
+	e := event(structs.TaskDriverMessage, message, map[string]string{"driver_message": message})
+	e.DriverMessage = message
+	return e
+}
+
 func eventDriverFailure(err error) *structs.TaskEvent {
 	e := event(structs.TaskDriverFailure, err.Error(), map[string]string{"driver_error": err.Error()})
 	e.DriverError = err.Error()

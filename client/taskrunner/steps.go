@@ -115,6 +115,7 @@ func (r *Runner) start(ctx context.Context) {
 	}
 	starting, given := unhurried(ctx, inner)
 	defer given()
+	cfg.Event = func(message string) { r.Emit(eventDriver(message)) }
 	handle, err := r.cfg.Driver.Start(starting, cfg)
 	switch {
 	case err == nil:

@@ -29,9 +29,11 @@ var exceptions = map[string][]string{
 }
 
 // testExceptions do the same for the tests of a package alone: our own client drives the routes which it is made for,
-// and all pure cores play their scenarios in one way.
+// all pure cores play their scenarios in one way, and the tests of whole agents start the same container engine as those of
+// the driver.
 var testExceptions = map[string][]string{
 	"nomadlite/endpoint":  {"api"},
+	"e2e":                 {"client/drivertest"},
 	"scheduler":           {"nomadlite/state"}, // benchmarks
 	"scheduler/reconcile": {"internal/scenariotest"},
 	wholeCluster:          {"nomadlite", "client", "scheduler", "internal"},
