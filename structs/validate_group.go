@@ -106,6 +106,9 @@ func (tg *TaskGroup) validatePolicies(s scope, jobType string) {
 			s.addf("update: a job of type %s has no update strategy", jobType)
 		} else {
 			tg.Update.validate(s.in("update"))
+			if canary := Val(tg.Update.Canary); jobType == JobTypeSystem && canary > 100 {
+				s.in("update").addf("canary is a percentage of the nodes in a system job, it must not be above 100 (it is %d)", canary)
+			}
 		}
 	}
 	if dc := tg.Disconnect; dc != nil {
