@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,16 +190,25 @@ func (f *jobStatusFlags) deployment(ctx context.Context, c *call, jobID string, 
 	return nil
 }
 
+// allocTable shows allocations. What the cluster infers of some beyond what their nodes said, as that one is away, has a
+// column of its own, in the words of `alloc status`.
 func allocTable(allocs []*structs.AllocationListStub, verbose bool, now time.Time) string {
 	rows := [][]string{{"ID", "Node ID", "Task Group", "Version", "Desired", "Status", "Created", "Modified"}}
 	if verbose {
 		rows[0] = append(rows[0][:2:2], append([]string{"Eval ID", "Node Name"}, rows[0][2:]...)...)
+	}
+	inferred := slices.ContainsFunc(allocs, func(a *structs.AllocationListStub) bool { return a.Condition != nil })
+	if inferred {
+		rows[0] = append(rows[0], "Condition")
 	}
 	for _, a := range allocs {
 		row := []string{shortID(a.ID, verbose), shortID(a.NodeID, verbose), a.TaskGroup, fmt.Sprint(a.JobVersion),
 			a.DesiredStatus, a.ClientStatus, age(a.CreateTime, now), age(a.ModifyTime, now)}
 		if verbose {
 			row = append(row[:2:2], append([]string{a.EvalID, a.NodeName}, row[2:]...)...)
+		}
+		if inferred {
+			row = append(row, conditionText(structs.Val(a.Condition)))
 		}
 		rows = append(rows, row)
 	}

@@ -203,6 +203,9 @@ func (a *Allocation) Stub() *AllocationListStub {
 		CreateTime:            a.CreateTime,
 		ModifyTime:            a.ModifyTime,
 	}
+	if a.Condition.Status != "" && a.Condition.Status != ConditionOK {
+		s.Condition = Ptr(a.Condition)
+	}
 	if a.Job != nil {
 		s.JobType = Val(a.Job.Type)
 		s.JobVersion = a.Job.Version

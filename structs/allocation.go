@@ -102,6 +102,8 @@ type AllocationListStub struct {
 	ModifyIndex           uint64
 	CreateTime            int64
 	ModifyTime            int64
+	// Condition is nil when nothing is inferred that the node did not say itself.
+	Condition *Condition `json:",omitempty"`
 }
 
 // DesiredTransition is what operators and servers ask of an allocation beside its desired status. The node never

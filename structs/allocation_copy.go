@@ -37,6 +37,7 @@ func (a *AllocationListStub) Copy() *AllocationListStub {
 	out.DeploymentStatus = a.DeploymentStatus.Copy()
 	out.RescheduleTracker = a.RescheduleTracker.Copy()
 	out.PreemptedAllocations = slices.Clone(a.PreemptedAllocations)
+	out.Condition = copyPtr(a.Condition)
 	return &out
 }
 

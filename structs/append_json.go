@@ -186,6 +186,9 @@ func (a *AllocationListStub) AppendJSON(dst []byte) []byte {
 	o.uint("ModifyIndex", a.ModifyIndex)
 	o.int("CreateTime", a.CreateTime)
 	o.int("ModifyTime", a.ModifyTime)
+	if a.Condition != nil {
+		o.any("Condition", a.Condition)
+	}
 	return o.close()
 }
 

@@ -155,7 +155,7 @@ func ownFields() []string {
 	return []string{
 		"Allocation.ObservedStatus", "Allocation.Condition", "Allocation.Awaits", "Allocation.Fenced", "DesiredTransition.KillTimeout", "Service.Namespace",
 		"DrainSpec.NoShutdownDelay", "DrainSpec.KillTimeout", "Node.Lease", "Node.MaxKillTimeout", "Node.Maintenance",
-		"NodeListStub.Maintenance", "AllocationMetric.Missing", "PlanAnnotations.Reasons",
+		"NodeListStub.Maintenance", "AllocationMetric.Missing", "PlanAnnotations.Reasons", "AllocationListStub.Condition",
 	}
 }
 
