@@ -192,6 +192,9 @@ func (a *AllocationListStub) AppendJSON(dst []byte) []byte {
 	return o.close()
 }
 
+// MarshalJSON shows packed events like others.
+func (t TaskState) MarshalJSON() ([]byte, error) { return appendTaskState(nil, &t), nil }
+
 func appendTaskState(dst []byte, s *TaskState) []byte {
 	if s == nil {
 		return append(dst, "null"...)
@@ -203,31 +206,73 @@ func appendTaskState(dst []byte, s *TaskState) []byte {
 	o.time("LastRestart", s.LastRestart)
 	o.time("StartedAt", s.StartedAt)
 	o.time("FinishedAt", s.FinishedAt)
-	if s.Events == nil {
+	if s.Events == nil && len(s.Packed) == 0 {
 		o.null("Events")
 		return o.close()
 	}
 	o.name("Events")
 	o.dst = append(o.dst, '[')
+	if s.Events == nil {
+		o.dst = appendPackedEvents(o.dst, s.Packed)
+	}
 	for i, e := range s.Events {
 		if i > 0 {
 			o.dst = append(o.dst, ',')
 		}
-		o.dst = appendTaskEvent(o.dst, e)
+		if e == nil {
+			o.dst = append(o.dst, "null"...)
+			continue
+		}
+		o.dst = appendTaskEvent(o.dst, e, nil)
 	}
 	o.dst = append(o.dst, ']')
 	return o.close()
 }
 
-func appendTaskEvent(dst []byte, e *TaskEvent) []byte {
-	if e == nil {
+// appendPackedEvents writes packed events without making values of them.
+func appendPackedEvents(dst, packed []byte) []byte {
+	u := unpack(packed)
+	var e TaskEvent
+	for first := true; u.next(&e); first = false {
+		if !first {
+			dst = append(dst, ',')
+		}
+		if !u.there {
+			dst = append(dst, "null"...)
+			continue
+		}
+		dst = appendTaskEvent(dst, &e, &u)
+	}
+	return dst
+}
+
+func (u *unpacker) appendDetails(dst []byte) []byte {
+	if !u.detailed {
 		return append(dst, "null"...)
 	}
+	dst = append(dst, '{')
+	for i := 0; i < u.details.n; i += 2 {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendJSONString(dst, u.details.at(i)), ':')
+		dst = appendJSONString(dst, u.details.at(i+1))
+	}
+	return append(dst, '}')
+}
+
+// appendTaskEvent writes an event; packed, if it comes from there, has its Details.
+func appendTaskEvent(dst []byte, e *TaskEvent, packed *unpacker) []byte {
 	o := openObject(dst)
 	o.str("Type", e.Type)
 	o.int("Time", e.Time)
 	o.str("DisplayMessage", e.DisplayMessage)
-	o.strMap("Details", e.Details)
+	if packed == nil {
+		o.strMap("Details", e.Details)
+	} else {
+		o.name("Details")
+		o.dst = packed.appendDetails(o.dst)
+	}
 	o.str("Message", e.Message)
 	o.bool("FailsTask", e.FailsTask)
 	o.str("RestartReason", e.RestartReason)

@@ -11,6 +11,8 @@ type TaskState struct {
 	StartedAt   time.Time
 	FinishedAt  time.Time
 	Events      []*TaskEvent
+	// Packed is Events as a server keeps them (Pack), which has nil for Events then: read them with AllEvents. Never changed in place.
+	Packed []byte `json:"-" cbor:"Packed,omitempty" bexpr:"-"`
 }
 
 // TaskEvent is something that happened to a task; Time is in Unix nanoseconds. DisplayMessage and Details are what

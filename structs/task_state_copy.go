@@ -1,6 +1,9 @@
 package structs
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Copy gives a deep copy, nil for nil.
 func (t *TaskState) Copy() *TaskState {
@@ -9,6 +12,7 @@ func (t *TaskState) Copy() *TaskState {
 	}
 	out := *t
 	out.Events = copySlice(t.Events)
+	out.Packed = slices.Clone(t.Packed)
 	return &out
 }
 

@@ -41,8 +41,9 @@ func TestAllocationLists(t *testing.T) {
 		"/v1/allocations?namespace=*":                         "a b c",
 		"/v1/job/b/allocations":                               "b",
 		"/v1/evaluation/" + allocs[2].EvalID + "/allocations": "c",
-		"/v1/node/" + node.ID + "/allocations?filter=" + url.QueryEscape(`JobID == "a"`): "a",
-		"/v1/allocations?filter=" + url.QueryEscape(`ClientStatus == "running"`):         "a",
+		"/v1/node/" + node.ID + "/allocations?filter=" + url.QueryEscape(`JobID == "a"`):                                 "a",
+		"/v1/allocations?filter=" + url.QueryEscape(`ClientStatus == "running"`):                                         "a",
+		"/v1/allocations?filter=" + url.QueryEscape(`ClientStatus == "running" and TaskStates.task.Events is not empty`): "a",
 	} {
 		if ids := list(path); ids != want {
 			t.Errorf("%s gave %q, want %q", path, ids, want)
@@ -50,7 +51,10 @@ func TestAllocationLists(t *testing.T) {
 	}
 
 	list("/v1/allocations")
-	if got[0].TaskStates["task"] == nil || got[0].AllocatedResources != nil || got[0].ClientStatus != "running" || got[0].JobType != "service" {
+	if ts := got[0].TaskStates["task"]; ts == nil || len(ts.Events) != 1 || ts.Events[0].Type != "Started" || ts.Events[0].Time != 7 {
+		t.Errorf("task is %+v", ts)
+	}
+	if got[0].AllocatedResources != nil || got[0].ClientStatus != "running" || got[0].JobType != "service" {
 		t.Errorf("stub is %+v", got[0])
 	}
 	list("/v1/allocations?task_states=false&resources=true")

@@ -247,7 +247,8 @@ func (s *server) place(jobID, evalID string, node *structs.Node) *structs.Alloca
 func (s *server) observe(alloc *structs.Allocation, status string) {
 	s.t.Helper()
 	s.apply(fsm.KindAllocObserve, &fsm.AllocObserve{Now: time.Now().UnixNano(), Observations: []*structs.AllocObservation{{
-		AllocID: alloc.ID, ObservedStatus: status, TaskStates: map[string]*structs.TaskState{"task": {State: structs.TaskStateRunning}},
+		AllocID: alloc.ID, ObservedStatus: status, TaskStates: map[string]*structs.TaskState{"task": {
+			State: structs.TaskStateRunning, Events: []*structs.TaskEvent{{Type: structs.TaskStarted, Time: 7}}}},
 	}}})
 }
 

@@ -124,7 +124,7 @@ func (l list[T]) selected(q *query) (iter.Seq2[T, error], error) {
 				continue
 			}
 			if match != nil {
-				ok, err := match.Evaluate(row)
+				ok, err := match.Evaluate(whole(row, q.filter))
 				if err != nil {
 					yield(row, filterError(err))
 					return
@@ -138,6 +138,14 @@ func (l list[T]) selected(q *query) (iter.Seq2[T, error], error) {
 			}
 		}
 	}, nil
+}
+
+// whole gives a row as filters know it. The events of tasks are kept packed, and unpacking them is for filters that ask for them.
+func whole(row any, filter string) any {
+	if alloc, ok := row.(*structs.Allocation); ok && strings.Contains(filter, "Events") {
+		return alloc.WithEvents()
+	}
+	return row
 }
 
 // before says whether a row comes before the page that begins with next.

@@ -195,6 +195,11 @@ func (tx *Txn) ObserveAlloc(o *structs.AllocObservation, now int64) {
 	alloc.ClientDescription, alloc.Fenced, alloc.Departed = o.ClientDescription, old.Fenced || o.Fenced, old.Departed || o.Departed
 	tx.shared.text(&alloc.ObservedStatus)
 	tx.shared.text(&alloc.ClientDescription)
+	for _, state := range o.TaskStates {
+		if state != nil {
+			state.Packed = nil // only servers pack
+		}
+	}
 	tx.shared.tasks(o.TaskStates)
 	if len(o.TaskStates) > 0 {
 		alloc.TaskStates = mergeTaskStates(old.TaskStates, o.TaskStates)

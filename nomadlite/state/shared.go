@@ -97,17 +97,12 @@ func (s *shared) score(meta *structs.NodeScoreMeta) *structs.NodeScoreMeta {
 	return &own
 }
 
-// tasks shares the texts of task states, which are this transaction's own.
+// tasks packs the events of task states, which are this transaction's own, and shares their texts.
 func (s *shared) tasks(states map[string]*structs.TaskState) {
 	for _, state := range states {
-		if state == nil {
-			continue
-		}
-		s.text(&state.State)
-		for _, event := range state.Events {
-			s.text(&event.Type)
-			s.text(&event.DisplayMessage)
-			s.text(&event.Message)
+		if state != nil {
+			s.text(&state.State)
+			state.Pack()
 		}
 	}
 }

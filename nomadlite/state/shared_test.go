@@ -51,3 +51,41 @@ func TestEqualPartsAreHeldOnce(t *testing.T) {
 		t.Error("two allocations hold the name of their node's pool twice")
 	}
 }
+
+// TestEventsOfTasksAreHeldPacked: they stay what they were through reports and snapshots, as does what an earlier version
+// wrote, and nodes cannot pack.
+func TestEventsOfTasksAreHeldPacked(t *testing.T) {
+	w := newWorld(t)
+	w.register(testJob("web", "service", "g"), nil)
+	w.place("web", testAlloc("a", "g", "n1", 0), testAlloc("b", "g", "n1", 0))
+	report := func() *structs.TaskState {
+		return &structs.TaskState{State: "running", Events: []*structs.TaskEvent{
+			{Type: "Received", Time: 5, DisplayMessage: "Task received by client", Details: map[string]string{}},
+			{Type: "Driver", Time: 9, DisplayMessage: "pulled", Details: map[string]string{"image": "redis"}}}}
+	}
+	w.must(func(tx *Txn) error {
+		tx.ObserveAlloc(&structs.AllocObservation{AllocID: "a", ObservedStatus: "running",
+			TaskStates: map[string]*structs.TaskState{"t": report(), "gone": nil}}, w.now())
+		tx.ObserveAlloc(&structs.AllocObservation{AllocID: "b", ObservedStatus: "running",
+			TaskStates: map[string]*structs.TaskState{"t": {State: "running", Packed: []byte{1, 3, 0}}}}, w.now())
+		return nil
+	})
+	for name, store := range map[string]*Store{"reported": w.store, "restored": w.restored()} {
+		held := store.Alloc(nil, "a").TaskStates["t"]
+		if held.Events != nil || !reflect.DeepEqual(held.Unpacked(), report()) {
+			t.Errorf("%s: held as %+v", name, held)
+		}
+		if held := store.Alloc(nil, "b").TaskStates["t"]; held.Packed != nil {
+			t.Errorf("%s: a node's own packed events were taken: %v", name, held.Packed)
+		}
+	}
+	requireSameState(t, w.store, w.restored())
+	w.must(func(tx *Txn) error { // as a snapshot of an earlier version has it
+		old := *tx.alloc("a")
+		old.TaskStates = map[string]*structs.TaskState{"t": report()}
+		return allocsTable().restore(tx, func(record any) error { *record.(**structs.Allocation) = &old; return nil })
+	})
+	if held := w.alloc("a").TaskStates["t"]; held.Events != nil || !reflect.DeepEqual(held.Unpacked(), report()) {
+		t.Errorf("held as %+v", held)
+	}
+}

@@ -53,7 +53,7 @@ func (s *subject) ranToEnd() bool {
 		return true
 	}
 	for _, ts := range s.alloc.TaskStates {
-		for _, e := range ts.Events {
+		for e := range ts.AllEvents() {
 			if e.Type == structs.TaskKilling || e.Type == structs.TaskKilled {
 				return false
 			}
