@@ -65,13 +65,9 @@ func (tg *TaskGroup) serviceWarnings(add func(format string, args ...any)) {
 		all = append(all, t.Services...)
 	}
 	for _, s := range all {
-		switch {
-		case s.Provider == ServiceProviderConsul:
+		if s.Provider == ServiceProviderConsul {
 			add("Group %q: service %q has the provider %q, which needs a node with a Consul agent; provider %q needs none",
 				Val(tg.Name), s.Name, s.Provider, ServiceProviderNomad)
-		case len(s.Checks) > 0:
-			add("Group %q: service %q: checks of provider %q are not run yet, a task that runs counts as healthy",
-				Val(tg.Name), s.Name, s.Provider)
 		}
 	}
 }
