@@ -39,8 +39,6 @@ var features = []struct {
 	{name: "iops", task: "resources {\n iops = 10\n}", word: "iops"},
 	{name: "vault_grace", task: "template {\n data = \"x\"\n destination = \"local/x\"\n vault_grace = \"1m\"\n}", word: "vault_grace"},
 	{name: "consul provider", group: "service {\n name = \"s\"\n}", word: "Consul"},
-	{name: "checks", group: "network {\n port \"p\" {}\n}\nservice {\n name = \"s\"\n provider = \"nomad\"\n port = \"p\"\n check {\n  type = \"tcp\"\n" +
-		"  interval = \"10s\"\n  timeout = \"1s\"\n }\n}", word: "checks"},
 	{name: "service identity", task: "service {\n name = \"s\"\n identity {\n  aud = [\"consul.io\"]\n }\n}", refused: true, word: "identity"},
 	{name: "group consul", group: "consul {}", word: "consul"},
 	{name: "task consul", task: "consul {}", word: "consul"},

@@ -19,7 +19,7 @@ func TestServiceWarnings(t *testing.T) {
 	tg.Tasks[0].Services = []*Service{{Name: "db", PortLabel: "http"}}
 	j.Canonicalize()
 	w := j.Warnings()
-	if len(w) != 2 || !strings.Contains(w[0], `"checked"`) || !strings.Contains(w[1], `"db" has the provider "consul"`) {
+	if len(w) != 1 || !strings.Contains(w[0], `"db" has the provider "consul"`) {
 		t.Errorf("got %q", w)
 	}
 }
