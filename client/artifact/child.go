@@ -29,6 +29,9 @@ const (
 	tmpName = "tmp"
 )
 
+// apart is the argument of a process that is in namespaces of its own.
+const apart = "apart"
+
 // locked is the argument of a process that has confined itself.
 const locked = "locked"
 
@@ -75,8 +78,8 @@ func Main(args []string) int {
 		return 2
 	}
 	signal.Ignore(unix.SIGXFSZ) // a file that grows too large is an error, not a crash
-	if len(args) == 0 {
-		if err := confine(req); err != nil {
+	if len(args) == 0 || args[0] == apart {
+		if err := confine(req, len(args) > 0); err != nil {
 			return answer(&Response{Error: "confine the fetching process: " + err.Error()})
 		}
 		return 1 // not reached: confine executes
@@ -116,11 +119,20 @@ func readRequest() (*Request, error) {
 
 // confine makes the process what it is to be for whatever it does later, and executes the binary anew: limits and the
 // lock of this one thread hold for all threads of the new program.
-func confine(req *Request) error {
-	if err := unix.Fchdir(stageFD); err != nil {
-		return fmt.Errorf("enter directory: %w", err)
-	}
+func confine(req *Request, namespace bool) error {
 	unix.Umask(0o022)
+	here, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", stageFD))
+	if err != nil {
+		return fmt.Errorf("find directory: %w", err)
+	}
+	if namespace && unix.Getpid() == 1 && !req.Settings.NoIsolation { // the first process of its own
+		if err := writeOnlyHere(here, req.Settings.ExtraPaths); err != nil {
+			return fmt.Errorf("make files read-only: %w", err)
+		}
+	}
+	if err := enter(here); err != nil {
+		return err
+	}
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0}
 	if req.Source.By != byGit {
 		limits[unix.RLIMIT_DATA] = maxMemory
@@ -149,10 +161,12 @@ func confine(req *Request) error {
 			return err
 		}
 	}
-	for _, fd := range []int{requestFD, stageFD} {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
-			return fmt.Errorf("keep descriptors: %w", err)
-		}
+	// The directory's own descriptor is closed by the execution: beyond it lie the host's files as they were.
+	if _, err := unix.FcntlInt(requestFD, unix.F_SETFD, 0); err != nil {
+		return fmt.Errorf("keep request: %w", err)
+	}
+	if _, err := unix.FcntlInt(stageFD, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+		return fmt.Errorf("give up descriptor: %w", err)
 	}
 	env, err := environment()
 	if err != nil {

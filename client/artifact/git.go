@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nomadlite/nomadlite/structs"
 )
@@ -134,6 +135,7 @@ func runGit(ctx context.Context, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	var said tail
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &said, &said
+	cmd.WaitDelay = time.Second // its helpers hold the output; they end with this process
 	if err := cmd.Run(); err != nil {
 		what := args[0]
 		if what == "-C" {

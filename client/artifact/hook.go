@@ -62,7 +62,8 @@ func (h *Hook) Prestart(ctx context.Context, r *hook.TaskRequest, resp *hook.Tas
 	if len(done) < len(items) {
 		r.Control.Emit(taskrunner.EventDownloading())
 	}
-	err = h.fetchAll(ctx, items, done)
+	missing := slices.DeleteFunc(items, func(it *item) bool { return done[it.number] })
+	err = h.fetchAll(ctx, missing, done)
 	resp.Data = map[string]string{doneKey: strings.Join(done.list(), ",")}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -105,9 +106,6 @@ func (h *Hook) fetchAll(ctx context.Context, items []*item, done fetched) error 
 	var running sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for _, it := range items {
-		if done[it.number] {
-			continue
-		}
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()

@@ -63,7 +63,8 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{t: t, task: &structs.Task{Name: "web"}, control: &control{}}
-	s.Hook = &Hook{Dir: dir, Config: &Config{Settings: DefaultSettings(), Logger: hclog.NewNullLogger(), Process: Process{Command: []string{os.Args[0], Command}}}}
+	s.Hook = &Hook{Dir: dir, Config: &Config{Settings: DefaultSettings(), Logger: hclog.NewNullLogger(), Process: Process{
+		Command: []string{os.Args[0], Command}, Env: []string{"GORACE=atexit_sleep_ms=0"}}}} // else each process of a race build ends late
 	s.Env = func(r *hook.TaskRequest) *taskenv.Env {
 		return taskenv.Build(taskenv.Input{Alloc: r.Alloc, Task: r.Task, AllocDir: "/alloc", LocalDir: "/local", SecretsDir: "/secrets"})
 	}
@@ -158,38 +159,58 @@ func serve(t *testing.T, files map[string]string) *httptest.Server {
 	return srv
 }
 
-// tarball packs members; the content of links is their target.
-func tarball(t *testing.T, members ...tar.Header) string {
+// member is one of an archive.
+type member struct {
+	tar.Header
+	content string
+}
+
+func regular(name, content string) member {
+	return member{Header: tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755}, content: content}
+}
+
+func link(name, target string) member {
+	return member{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target, Mode: 0o777}}
+}
+
+func hardLink(name, target string) member {
+	return member{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target, Mode: 0o644}}
+}
+
+// tarred is a plain tar.
+func tarred(t *testing.T, members ...member) string {
 	t.Helper()
 	var out bytes.Buffer
-	packed := gzip.NewWriter(&out)
-	w := tar.NewWriter(packed)
+	w := tar.NewWriter(&out)
 	for _, m := range members {
-		content := m.PAXRecords["content"] // a place for the test's content
-		m.PAXRecords = nil
-		m.Size = int64(len(content))
-		if m.Mode == 0 {
-			m.Mode = 0o755
-		}
-		if err := w.WriteHeader(&m); err != nil {
+		m.Size = int64(len(m.content))
+		if err := w.WriteHeader(&m.Header); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write([]byte(content)); err != nil {
+		if _, err := w.Write([]byte(m.content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), packed.Close()); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
 }
 
-func regular(name, content string) tar.Header {
-	return tar.Header{Name: name, Typeflag: tar.TypeReg, PAXRecords: map[string]string{"content": content}} // see tarball
+// gzipped packs a stream.
+func gzipped(t *testing.T, content string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write([]byte(content))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 func TestAFileAndAnArchive(t *testing.T) {
-	srv := serve(t, map[string]string{"/a.txt": "hello", "/b.tar.gz": tarball(t, regular("bin/run", "#!"), tar.Header{Name: "bin/r", Typeflag: tar.TypeSymlink, Linkname: "run"})})
+	srv := serve(t, map[string]string{"/a.txt": "hello", "/b.tar.gz": gzipped(t, tarred(t, regular("bin/run", "#!"), link("bin/r", "run")))})
 	s := newStand(t)
 	s.add(srv.URL+"/a.txt", nil)
 	s.add(srv.URL+"/b.tar.gz", func(a *structs.TaskArtifact) { a.RelativeDest = structs.Ptr("local/b") })
@@ -211,16 +232,13 @@ func TestAFileAndAnArchive(t *testing.T) {
 
 // TestWhatIsRefused leaves nothing behind, in the task's directory or outside of it.
 func TestWhatIsRefused(t *testing.T) {
-	link := func(name, target string) tar.Header {
-		return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}
-	}
 	srv := serve(t, map[string]string{
 		"/a.txt":            "hello",
-		"/traversal.tar.gz": tarball(t, regular("../../../escaped", "x")),
-		"/absolute.tar.gz":  tarball(t, link("out", "/etc"), regular("out/escaped", "x")),
-		"/relative.tar.gz":  tarball(t, link("out", "../../../.."), regular("out/escaped", "x")),
-		"/hard.tar.gz":      tarball(t, tar.Header{Name: "passwd", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
-		"/device.tar.gz":    tarball(t, tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}),
+		"/traversal.tar.gz": gzipped(t, tarred(t, regular("../../../escaped", "x"))),
+		"/absolute.tar.gz":  gzipped(t, tarred(t, link("out", "/etc"), regular("out/escaped", "x"))),
+		"/relative.tar.gz":  gzipped(t, tarred(t, link("out", "../../../.."), regular("out/escaped", "x"))),
+		"/hard.tar.gz":      gzipped(t, tarred(t, hardLink("passwd", "/etc/passwd"))),
+		"/device.tar.gz":    gzipped(t, tarred(t, member{Header: tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}})),
 	})
 	for name, tt := range map[string]struct {
 		source string

@@ -156,7 +156,7 @@ func allow(ruleset int, r rule, handled uint64) error {
 }
 
 // dropCapabilities leaves none: who fetches needs no more than to own its directory. What Landlock does not know of,
-// such as to change modes and owners of others' files, falls with them.
+// such as to change the owners of files or the modes of others', falls with them.
 func dropCapabilities() error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData

@@ -23,8 +23,7 @@ func (d dirs) find(destination string) (string, error) {
 	if strings.ContainsRune(destination, 0) {
 		return "", structs.Errorf(structs.CodeInvalid, "destination %q cannot name a file", destination)
 	}
-	at := filepath.Clean(destination)
-	known := false
+	at, known := destination, false
 	for dir, host := range d.seen {
 		if rest, ok := strings.CutPrefix(at+"/", dir+"/"); ok && dir != "" {
 			at, known = filepath.Join(host, rest), true

@@ -28,6 +28,8 @@ type Process struct {
 	Command []string
 	// Env is all that it gets of the environment beside a PATH.
 	Env []string
+
+	shared bool // no namespaces are made, as where there is no right to
 }
 
 // fetch lets a process fill the stage. When ctx ends, it is killed with all that it has started before fetch returns.
@@ -42,8 +44,8 @@ func (p Process) fetch(ctx context.Context, req *Request, stage *os.File) (*Resp
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 		defer cancel()
 	}
-	resp, err := p.run(ctx, file, stage, os.Geteuid() == 0)
-	if errors.Is(err, unix.EPERM) && ctx.Err() == nil { // no right to namespaces, in a container say
+	resp, err := p.run(ctx, file, stage, os.Geteuid() == 0 && !p.shared)
+	if errors.Is(err, unix.EPERM) && ctx.Err() == nil { // root without the right to make namespaces, as in a container
 		resp, err = p.run(ctx, file, stage, false)
 	}
 	return resp, err
@@ -78,8 +80,8 @@ func requestFile(req *Request) (*os.File, error) {
 	return f, nil
 }
 
-// run starts one process and waits for its end. In a namespace of its own all that it starts ends with it; elsewhere
-// that is what the process group is for.
+// run starts one process and waits for its end. In namespaces of its own all that it starts ends with it, and it can make
+// the host's files read-only for itself; elsewhere the process group has to do.
 func (p Process) run(ctx context.Context, request, stage *os.File, namespace bool) (*Response, error) {
 	command := p.Command
 	if len(command) == 0 {
@@ -100,7 +102,8 @@ func (p Process) run(ctx context.Context, request, stage *os.File, namespace boo
 	cmd.Stdout, cmd.Stderr = out, said
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGTERM}
 	if namespace {
-		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
+		cmd.Args = append(cmd.Args, apart)
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	}
 	killGroup := func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = killGroup, 10*time.Second
@@ -115,8 +118,11 @@ func (p Process) run(ctx context.Context, request, stage *os.File, namespace boo
 		return nil, context.Cause(ctx)
 	}
 	resp := &Response{}
-	if decoded := json.Unmarshal(out.buf.Bytes(), resp); err != nil || decoded != nil {
-		return nil, fmt.Errorf("fetching process ended without a result: %w: %s", errors.Join(err, decoded), strings.TrimSpace(said.buf.String()))
+	if err == nil {
+		err = json.Unmarshal(out.buf.Bytes(), resp)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetching process ended without a result: %w: %s", err, strings.TrimSpace(said.buf.String()))
 	}
 	return resp, nil
 }

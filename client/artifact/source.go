@@ -59,8 +59,12 @@ func parseSource(text string, options map[string]string) (*Source, error) {
 }
 
 // detect finds out how to fetch, and gives the URL with shorthands written out.
-func (s *Source) detect(text string) (string, error) {
+func (s *Source) detect(text string) (from string, err error) {
 	// Of its detectors the one for Bitbucket is left out: it asks the host what it is.
+	text, query, queried := strings.Cut(text, "?") // which its detectors take for a part of the path
+	if queried {
+		defer func() { from += "?" + query }()
+	}
 	git := &getter.GitGetter{Detectors: []getter.Detector{new(getter.GitHubDetector), new(getter.GitDetector), new(getter.GitLabDetector)}}
 	req := &getter.Request{Src: text}
 	if ok, err := getter.Detect(req, git); err != nil {
