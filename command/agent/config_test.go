@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nomadlite/nomadlite/client/artifact"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -191,6 +192,45 @@ func TestLimitsOfTheRPCPort(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		case s.Server.RPCMaxConnsPerClient != want.conns || s.Server.RPCHandshakeTimeout != want.timeout:
 			t.Errorf("%s: %d connections, %s", text, s.Server.RPCMaxConnsPerClient, s.Server.RPCHandshakeTimeout)
+		}
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	resolved := func(text string) (*Settings, error) {
+		c, err := Parse("a.hcl", []byte("data_dir = \"/d\"\nclient {\n enabled = true\n servers = [\"a\"]\n"+text+"\n}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Resolve(c, false)
+	}
+	s, err := resolved("")
+	if err != nil || s.Client.Artifacts != nil {
+		t.Errorf("without a block: %+v %v", s.Client.Artifacts, err)
+	}
+	s, err = resolved(`artifact {
+		http_read_timeout = "5m"
+		http_max_size = "0"
+		decompression_size_limit = "2GiB"
+		filesystem_isolation_extra_paths = ["d:rx:/opt/bin"]
+		set_environment_variables = "HTTPS_PROXY, NO_PROXY"
+	}`)
+	want := artifact.DefaultSettings()
+	want.HTTPTimeout, want.HTTPMaxSize, want.UnpackedSize = 5*time.Minute, 0, 2<<30
+	want.ExtraPaths, want.Environment = []artifact.Path{{Name: "/opt/bin", Dir: true, Read: true, Execute: true}}, []string{"HTTPS_PROXY", "NO_PROXY"}
+	if err != nil || !reflect.DeepEqual(*s.Client.Artifacts, want) {
+		t.Errorf("%+v %v, want %+v", s.Client.Artifacts, err, want)
+	}
+	for text, fault := range map[string]string{
+		`git_timeout = "soon"`:                               "client.artifact.git_timeout",
+		`s3_timeout = "soon"`:                                "client.artifact.s3_timeout",
+		`http_max_size = "much"`:                             "client.artifact.http_max_size",
+		`decompression_file_count_limit = -1`:                "client.artifact.decompression_file_count_limit",
+		`filesystem_isolation_extra_paths = ["/opt/bin"]`:    `"/opt/bin" is not KIND:MODE:PATH`,
+		`filesystem_isolation_extra_paths = ["d:rq:/opt/a"]`: `"d:rq:/opt/a" is not KIND:MODE:PATH`,
+	} {
+		if _, err := resolved("artifact {\n" + text + "\n}"); err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
