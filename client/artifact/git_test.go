@@ -2,6 +2,8 @@ package artifact
 
 import (
 	"maps"
+	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,4 +164,24 @@ func TestGitThatTakesTooLong(t *testing.T) {
 	s.Config.Settings.GitTimeout = 300e6
 	s.add("git::"+srv.URL+"/r.git", nil)
 	s.bad("git took longer than the node's configuration allows (300ms)", false)
+}
+
+// TestGitByHTTP clones and reads submodules by the protocol that most repositories are reached by, certificates included.
+func TestGitByHTTP(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	backend := filepath.Join(r.git("--exec-path"), "git-http-backend")
+	if _, err := os.Stat(backend); err != nil {
+		t.Skip("this git has no server for HTTP")
+	}
+	srv := httptest.NewTLSServer(&cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(r.dir), "GIT_HTTP_EXPORT_ALL=1",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}})
+	defer srv.Close()
+	s := newStand(t)
+	s.add("git::"+srv.URL+"/repo?ref=v1&depth=1", nil)
+	s.bad("git clone: exit status", false) // nobody vouches for the certificate
+	s.task.Artifacts[0].GetterInsecure = structs.Ptr(true)
+	if got := s.good(); got["local/part/file"] != "old" {
+		t.Errorf("%v", got)
+	}
 }
