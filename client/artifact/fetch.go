@@ -228,15 +228,11 @@ func (f *fetcher) unpack() error {
 		return fmt.Errorf("open download: %w", err)
 	}
 	defer file.Close()
-	if err := f.stage.Mkdir(wholeName, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
-	}
-	whole, err := f.stage.OpenRoot(wholeName)
+	s, err := f.newSink()
 	if err != nil {
-		return fmt.Errorf("open directory: %w", err)
+		return err
 	}
-	defer whole.Close()
-	s := &sink{root: whole, maxBytes: f.Settings.UnpackedSize, maxFiles: f.Settings.UnpackedFiles}
+	defer s.root.Close()
 	if packed.zip {
 		err = s.unzip(file)
 	} else {

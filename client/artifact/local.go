@@ -85,15 +85,11 @@ func (f *fetcher) readHost(name string, w io.Writer, limit int64) error {
 
 // copyTree copies a directory of the host, links as links.
 func (f *fetcher) copyTree(dir string) error {
-	if err := f.stage.Mkdir(wholeName, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
-	}
-	whole, err := f.stage.OpenRoot(wholeName)
+	s, err := f.newSink()
 	if err != nil {
-		return fmt.Errorf("open directory: %w", err)
+		return err
 	}
-	defer whole.Close()
-	s := &sink{root: whole, maxBytes: f.Settings.UnpackedSize, maxFiles: f.Settings.UnpackedFiles}
+	defer s.root.Close()
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

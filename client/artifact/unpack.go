@@ -79,6 +79,18 @@ type sink struct {
 	dirs     []entry // whose modes and times are set last
 }
 
+// newSink makes the directory in the stage that becomes the artifact. The caller closes its root.
+func (f *fetcher) newSink() (*sink, error) {
+	if err := f.stage.Mkdir(wholeName, 0o755); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	root, err := f.stage.OpenRoot(wholeName)
+	if err != nil {
+		return nil, fmt.Errorf("open directory: %w", err)
+	}
+	return &sink{root: root, maxBytes: f.Settings.UnpackedSize, maxFiles: f.Settings.UnpackedFiles}, nil
+}
+
 var errTooLarge = errors.New("it is larger than the node's configuration allows")
 
 // local makes the name of a member relative, and refuses one that leads up.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/internal/boottime"
+	"github.com/nomadlite/nomadlite/internal/pause"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -119,7 +120,7 @@ func (r *Runner) stopProcess(ctx context.Context, timeout time.Duration) {
 				}
 			}
 			r.cfg.Logger.Error("driver does not end the task, trying again", "task", id, "error", err)
-			if !sleep(ctx, wait) || r.exited() {
+			if !pause.For(ctx, wait) || r.exited() {
 				return
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
+	"github.com/nomadlite/nomadlite/internal/pause"
 )
 
 // restore takes over what an earlier agent left: a running process through its driver, and what a start that was under
@@ -110,7 +111,7 @@ func (r *Runner) insist(ctx context.Context, what, id string, ask func() error) 
 			return ctx.Err()
 		}
 		r.cfg.Logger.Warn("cannot "+what+", trying again", "task", id, "error", err)
-		if !sleep(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return ctx.Err()
 		}
 	}

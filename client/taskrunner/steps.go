@@ -10,6 +10,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/restart"
 	"github.com/nomadlite/nomadlite/internal/boottime"
+	"github.com/nomadlite/nomadlite/internal/pause"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -144,7 +145,7 @@ const startGrace = 5 * time.Second
 func unhurried(ctx, inner context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(inner, func() {
-		if ctx.Err() == nil || sleep(out, startGrace) {
+		if ctx.Err() == nil || pause.For(out, startGrace) {
 			cancel()
 		}
 	})
@@ -343,7 +344,7 @@ func (r *Runner) awaitExit(ctx context.Context, taskID string) {
 		} else if err != nil {
 			// The driver lost its way to the task (its supervisor is being replaced, say): the task may well run.
 			r.cfg.Logger.Warn("cannot wait for the task, trying again", "task", taskID, "error", err)
-			if !sleep(ctx, wait) {
+			if !pause.For(ctx, wait) {
 				return
 			}
 			continue
@@ -354,16 +355,5 @@ func (r *Runner) awaitExit(ctx context.Context, taskID string) {
 			}
 		})
 		return
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

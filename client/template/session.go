@@ -11,6 +11,7 @@ import (
 	"github.com/nomadlite/nomadlite/client/driver"
 	"github.com/nomadlite/nomadlite/client/hook"
 	"github.com/nomadlite/nomadlite/client/taskrunner"
+	"github.com/nomadlite/nomadlite/internal/pause"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -273,7 +274,7 @@ func (s *session) pass(ctx context.Context, it *item) (*Response, error) {
 			return nil, it.fault(err)
 		}
 		s.cfg.Logger.Warn("template cannot be rendered, trying again", "template", it.label, "error", err)
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return nil, ctx.Err()
 		}
 	}
@@ -356,24 +357,24 @@ func (s *session) act(ctx context.Context) {
 		s.mu.Unlock()
 		return
 	}
-	todo := s.pending
+	due := s.pending
 	s.pending = actions{}
 	s.mu.Unlock()
-	if len(todo.restart) > 0 {
+	if len(due.restart) > 0 {
 		const why = "Template with change_mode restart re-rendered"
 		if err := s.control.Restart(why); err != nil { // which its events do not tell of
 			s.cfg.Logger.Debug("no restart of a task that is down or is to end", "error", err)
 			return
 		}
-		s.control.Emit(taskrunner.EventTemplate(why + ": " + strings.Join(todo.restart, ", ")))
+		s.control.Emit(taskrunner.EventTemplate(why + ": " + strings.Join(due.restart, ", ")))
 		return // what is started anew has seen it all
 	}
-	for _, signal := range todo.signals {
+	for _, signal := range due.signals {
 		if err := s.control.Signal(ctx, signal, "Template re-rendered"); err != nil && ctx.Err() == nil {
 			s.control.Emit(taskrunner.EventTemplate(fmt.Sprintf("Template failed to send signal %s: %v", signal, err)))
 		}
 	}
-	for _, c := range todo.scripts {
+	for _, c := range due.scripts {
 		s.runScript(ctx, c)
 	}
 }
@@ -450,16 +451,4 @@ func (s *session) begin() map[string]string {
 		it.first = false
 	}
 	return env
-}
-
-// pause waits; false when ctx is done.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/nomadlite/nomadlite/internal/pause"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -25,7 +26,7 @@ func (s *session) ask(ctx context.Context, q Query) {
 			answer, next, err = Answer{Fault: err.Error()}, 0, nil
 		case err != nil:
 			s.cfg.Logger.Debug("servers do not answer for a template, trying again", "query", q.String(), "error", err)
-			if !pause(ctx, wait) {
+			if !pause.For(ctx, wait) {
 				return
 			}
 			wait = min(2*wait, maxRetry)
@@ -107,7 +108,7 @@ func (s *session) look(q Query) (seen, Answer) {
 // watchFile follows a file until ctx is done. One that vanishes or cannot be read keeps the content it had: it may be about
 // to be replaced.
 func (s *session) watchFile(ctx context.Context, q Query, was seen, had Answer) {
-	for pause(ctx, fileInterval) {
+	for pause.For(ctx, fileInterval) {
 		now := s.glance(q)
 		if now == was || now.err {
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/nomadlite/nomadlite/client/logs"
+	"github.com/nomadlite/nomadlite/internal/pause"
 )
 
 // position is how far one kind of a container's output has been written: all entries before Time, and Count of those
@@ -82,7 +83,7 @@ func (p *pump) run(ctx context.Context, target logTarget) error {
 			return err
 		case err != nil:
 			p.d.cfg.Logger.Warn("reading a container's output again", "container", p.container, "error", err)
-			if !pause(ctx, retryAfter) {
+			if !pause.For(ctx, retryAfter) {
 				return ctx.Err()
 			}
 		}

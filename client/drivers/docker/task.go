@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/internal/pause"
 )
 
 // task is a container that is watched.
@@ -100,21 +101,9 @@ func (d *Driver) awaitExit(ctx context.Context, id string) *driver.ExitResult {
 		case errdefs.IsNotFound(err):
 			return &driver.ExitResult{Err: errors.New("the container was removed"), At: time.Now()}
 		}
-		if !pause(ctx, retryAfter) {
+		if !pause.For(ctx, retryAfter) {
 			return nil
 		}
-	}
-}
-
-// pause waits; false when ctx is done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -3,12 +3,12 @@ package docker
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/nomadlite/nomadlite/client/internal/scalar"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -80,7 +80,7 @@ func (b *block) number(key string, low int64) int64 {
 	if s, ok := v.(string); ok && unresolved(s) {
 		return 0
 	}
-	n, ok := whole(v)
+	n, ok := scalar.Whole(v)
 	if !ok || n < low {
 		b.fault(key, fmt.Sprintf("a whole number from %d", low))
 		return 0
@@ -109,7 +109,7 @@ func (b *block) list(key string) []string {
 		return v
 	case []any:
 		for _, item := range v {
-			s, ok := scalar(item)
+			s, ok := scalar.Text(item)
 			if !ok {
 				b.fault(key, "a list of strings")
 				return nil
@@ -127,7 +127,7 @@ func (b *block) table(key string) map[string]string {
 	out := map[string]string{}
 	for _, m := range b.maps(key) {
 		for name, v := range m {
-			s, ok := scalar(v)
+			s, ok := scalar.Text(v)
 			if !ok {
 				b.fault(key, "a map of strings")
 				return nil
@@ -178,32 +178,3 @@ func (b *block) maps(key string) []map[string]any {
 
 // unresolved says that a value still holds a reference: its form cannot be judged yet.
 func unresolved(s string) bool { return strings.Contains(s, "${") }
-
-func scalar(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case bool, int, int64, uint64:
-		return fmt.Sprint(v), true
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), true
-	}
-	return "", false
-}
-
-func whole(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int:
-		return int64(v), true
-	case int64:
-		return v, true
-	case uint64:
-		return int64(v), v <= math.MaxInt64
-	case float64:
-		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
-	case string:
-		n, err := strconv.ParseInt(v, 10, 64)
-		return n, err == nil
-	}
-	return 0, false
-}

@@ -3,13 +3,13 @@ package mock
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nomadlite/nomadlite/client/driver"
+	"github.com/nomadlite/nomadlite/client/internal/scalar"
 	"github.com/nomadlite/nomadlite/structs"
 )
 
@@ -77,7 +77,7 @@ func assign(field, v any) error {
 		}
 		return fmt.Errorf("must be true or false, not %v", v)
 	case *int:
-		n, ok := whole(v)
+		n, ok := scalar.Whole(v)
 		if !ok {
 			// Signals may be given by name.
 			if name, isName := v.(string); isName {
@@ -98,30 +98,11 @@ func assign(field, v any) error {
 			*field = d
 			return nil
 		}
-		n, ok := whole(v)
+		n, ok := scalar.Whole(v)
 		if !ok || n < 0 {
 			return fmt.Errorf("must be a duration like \"10s\", not %v", v)
 		}
 		*field = time.Duration(n)
 	}
 	return nil
-}
-
-func whole(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int:
-		return int64(v), true
-	case int64:
-		return v, true
-	case uint64:
-		return int64(v), v <= math.MaxInt64
-	case time.Duration:
-		return int64(v), true
-	case float64:
-		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<62
-	case string:
-		n, err := strconv.ParseInt(v, 10, 64)
-		return n, err == nil
-	}
-	return 0, false
 }
