@@ -129,6 +129,7 @@ func (r *run) systemGroup(in *SystemInput, name string, allocs []*structs.Alloca
 	if g.tg == nil {
 		return
 	}
+	g.leaveNodes()
 	for _, id := range slices.Sorted(maps.Keys(g.byNode)) {
 		g.slots = append(g.slots, g.byNode[id])
 	}
@@ -215,7 +216,18 @@ func (g *systemGroup) settle(s *subject, hit *rule, onNode map[string]*structs.A
 	}
 }
 
-// replaceOnNode places anew what was asked to move or is tried again, on its own node when that takes it.
+// leaveNodes stops what is to move or to be tried again on a node that takes nothing now. A rollout goes on without it at
+// once: the next evaluation would not see it any more.
+func (g *systemGroup) leaveNodes() {
+	for _, id := range slices.Sorted(maps.Keys(g.byNode)) {
+		if s := g.byNode[id]; (s.bucket == Migrate || s.bucket == Again) && !g.inScope(id) {
+			g.stop(s.subject, s.reason)
+			delete(g.byNode, id)
+		}
+	}
+}
+
+// replaceOnNode places anew, on its own node, what was asked to move or is tried again.
 func (g *systemGroup) replaceOnNode() {
 	for _, id := range slices.Sorted(maps.Keys(g.byNode)) {
 		s := g.byNode[id]
@@ -224,10 +236,8 @@ func (g *systemGroup) replaceOnNode() {
 			g.note(s.subject, s.reason)
 		case Migrate, Again:
 			g.stop(s.subject, s.reason)
-			if g.inScope(id) {
-				g.desired.Place++
-				g.placeOn(id, s.alloc, s.alloc)
-			}
+			g.desired.Place++
+			g.placeOn(id, s.alloc, s.alloc)
 		}
 	}
 }
@@ -367,18 +377,14 @@ func (g *systemGroup) completeRollout() {
 		return
 	}
 	g.run.deploy.watched = true
-	healthy, wanted := 0, 0
+	healthy := 0
 	for _, s := range g.slots {
-		if (s.bucket == Migrate || s.bucket == Again) && !g.inScope(s.alloc.NodeID) {
-			continue // it is stopped now, and nothing comes to its node: the next evaluation would not see it any more
-		}
-		wanted++
 		if h := healthOf(s.alloc); s.bucket == Keep && s.sameVersion() && d.has(s) && h != nil && *h {
 			healthy++
 		}
 	}
 	lost := slices.ContainsFunc(g.meant, func(n *structs.Node) bool { return g.byNode[n.ID] == nil && g.last[n.ID] != nil })
-	if healthy == 0 || healthy < wanted || lost || d.awaitsPromotion() {
+	if healthy == 0 || healthy < len(g.slots) || lost || d.awaitsPromotion() {
 		g.run.deploy.incomplete = true
 	}
 }
