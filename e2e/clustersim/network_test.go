@@ -333,6 +333,8 @@ func (a *agent) acknowledge(batch []*structs.AllocObservation, session uint64) {
 type parkedPoll struct {
 	req    structs.AssignmentsRequest
 	answer func(any, error)
+	life   int    // of the agent
+	number uint64 // of its call
 }
 
 // poll asks for what the node should run; the servers answer when there is news.
@@ -344,6 +346,7 @@ func (a *agent) poll() {
 	s, n := a.s, a.n
 	req := a.assigned.Request(5 * time.Minute)
 	req.NodeID = n.id
+	number := a.calls + 1
 	a.rpc(6*time.Minute, func(answer func(any, error)) {
 		if s.leader == nil || s.store.Node(nil, n.id) == nil {
 			answer(nil, errNoLeader)
@@ -353,7 +356,10 @@ func (a *agent) poll() {
 			answer(again(res), nil)
 			return
 		}
-		s.parked[n.id] = &parkedPoll{req: req, answer: answer}
+		if p := s.parked[n.id]; p != nil && (p.life > a.life || p.life == a.life && p.number > number) {
+			return // a call that came once more and late takes no other's place: nobody waits for its answer
+		}
+		s.parked[n.id] = &parkedPoll{req: req, answer: answer, life: a.life, number: number}
 	}, func(v any, err error) {
 		a.polling = false
 		if err != nil {
