@@ -239,7 +239,7 @@ func (g *group) replace() {
 			g.out.Stops = append(g.out.Stops, Stop{
 				Alloc: s.alloc, Desired: structs.AllocDesiredStatusStop, Description: s.reason,
 			})
-			if !structs.Val(s.alloc.DesiredTransition.MigrateDisablePlacement) {
+			if !s.staysAway() {
 				g.place(s, nil)
 			}
 		case Lost:

@@ -62,11 +62,16 @@ func (s *subject) ranToEnd() bool {
 	return len(s.alloc.TaskStates) > 0
 }
 
+// staysAway says that a batch allocation which leaves its node is not to be replaced. Another version of its job is another
+// work, which has not been done.
+func (s *subject) staysAway() bool {
+	return s.in.Batch && structs.Val(s.alloc.DesiredTransition.MigrateDisablePlacement) && s.sameVersion()
+}
+
 // drainedForGood says that a batch allocation was told to leave its node and is not to be replaced: its place stays
 // taken for as long as its version of the job is wanted.
 func (s *subject) drainedForGood() bool {
-	return s.in.Batch && s.wantedToEnd() && structs.Val(s.alloc.DesiredTransition.MigrateDisablePlacement) &&
-		!s.jobGone() && s.sameVersion() && !s.replaced() && !s.conditionLost() && (s.ended() || !s.unheardForGood())
+	return s.wantedToEnd() && s.staysAway() && !s.jobGone() && !s.replaced() && !s.conditionLost() && (s.ended() || !s.unheardForGood())
 }
 
 // rollout is the status of the deployment of the job's current version, when the allocation is part of it, else "".
