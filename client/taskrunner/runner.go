@@ -37,7 +37,7 @@ type Config struct {
 	Hooks  []hook.Hook
 	Build  func(context.Context, BuildRequest) (*driver.TaskConfig, error)
 	Store  Store
-	// Changed is called after each change of the task's state, Saved when the newest state is durable. Neither
+	// Changed is called after each change of the task's state and once it is Settled, Saved when the newest state is durable. Neither
 	// may block or call the runner's methods that change it.
 	Changed func()
 	Saved   func()
@@ -99,7 +99,10 @@ func New(cfg Config, record *Local) *Runner {
 	if record != nil {
 		r.local = *record
 	}
-	r.settle = sync.OnceFunc(func() { close(r.settled) })
+	r.settle = sync.OnceFunc(func() {
+		close(r.settled)
+		cfg.Changed() // nothing else may come for long that tells who waits for it
+	})
 	if r.local.Phase == Dead {
 		close(r.dead)
 	}

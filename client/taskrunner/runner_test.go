@@ -118,6 +118,7 @@ type rig struct {
 	boot   string
 	// findless takes it from the driver that it finds tasks by their ids.
 	findless bool
+	changed  func() // nil: nobody wants to know
 	cancel   context.CancelFunc
 	done     chan struct{}
 }
@@ -147,9 +148,13 @@ func (r *rig) start() {
 	if r.findless {
 		drv = findless{drv}
 	}
+	changed := r.changed
+	if changed == nil {
+		changed = func() {}
+	}
 	r.runner = New(Config{
 		Alloc: &structs.Allocation{ID: "a1", Job: r.job, TaskGroup: "g"}, Task: r.task, Driver: drv,
-		Hooks: []hook.Hook{r.hooks}, Store: store, Changed: func() {}, Saved: func() {},
+		Hooks: []hook.Hook{r.hooks}, Store: store, Changed: changed, Saved: func() {},
 		Clock: boottime.Fake{ID: r.boot}, Random: func() float64 { return 0 }, Hold: r.hold,
 		Build: func(_ context.Context, b BuildRequest) (*driver.TaskConfig, error) {
 			return &driver.TaskConfig{ID: b.TaskID}, nil
@@ -744,5 +749,27 @@ func TestUpdateCountsFromTheNextDecision(t *testing.T) {
 		r.runner.Kill(Order{})
 		synctest.Wait()
 		r.logged("start a1/web/1", "stop a1/web/1  1s")
+	})
+}
+
+// TestWhoWaitsForARestoredTaskIsTold once it is known what became of it: no change of its state may come after that.
+func TestWhoWaitsForARestoredTaskIsTold(t *testing.T) {
+	inBubble(t, "service", func(r *rig) {
+		r.run()
+		r.crash()
+		told := false
+		r.changed = func() {
+			select {
+			case <-r.runner.Settled():
+				told = true
+			default:
+			}
+		}
+		r.start()
+		synctest.Wait()
+		r.expect(Running, "running", false)
+		if !told {
+			t.Error("the task is settled, and nobody was told")
+		}
 	})
 }
